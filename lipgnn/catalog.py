@@ -1,0 +1,111 @@
+"""Names, one-line descriptions and defaults of data sets, models and norms; no torch here.
+
+Every list of valid names in the program, its help texts, error messages and tables comes from this file.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from lipgnn.errors import UsageError, unknown_name
+
+
+@dataclass(frozen=True)
+class Entry:
+    """Something that can be chosen by name.
+
+    Attributes
+    ----------
+    description : one line for help texts and tables.
+    defaults : run options that take another value than the built-in one when this entry is chosen.
+    """
+
+    description: str
+    defaults: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class DatasetEntry(Entry):
+    """A data set known by name.
+
+    Attributes
+    ----------
+    origin : "ships" (a file in data/), "generated", or "data directory" (the user brings the files).
+    source : who published it.
+    """
+
+    origin: str = "data directory"
+    source: str = ""
+
+
+_PLANETOID = "Planetoid (Yang et al. 2016), from LINQS (Sen et al. 2008)"
+_GEOM_GCN = "Geom-GCN (Pei et al. 2020)"
+_FIRST_SPLIT = {"split": "geom-gcn:0"}
+
+DATASETS: dict[str, DatasetEntry] = {
+    "cora": DatasetEntry("citations between machine-learning papers, 7 topics", {}, "ships", _PLANETOID),
+    "citeseer": DatasetEntry("citations between computer-science papers, 6 topics", {}, "ships", _PLANETOID),
+    "pubmed": DatasetEntry("citations between diabetes papers, 3 types", {}, "ships", _PLANETOID),
+    "planted": DatasetEntry("a small planted partition, for tests and demonstrations", {}, "generated", "lipgnn"),
+    "chameleon": DatasetEntry("links between Wikipedia pages, 5 traffic classes", _FIRST_SPLIT, source=_GEOM_GCN),
+    "squirrel": DatasetEntry("links between Wikipedia pages, 5 traffic classes", _FIRST_SPLIT, source=_GEOM_GCN),
+    "film": DatasetEntry("actors named on the same page, 5 types", _FIRST_SPLIT, source=_GEOM_GCN),
+    "texas": DatasetEntry("links between university pages, 5 types", _FIRST_SPLIT, source=_GEOM_GCN),
+    "wisconsin": DatasetEntry("links between university pages, 5 types", _FIRST_SPLIT, source=_GEOM_GCN),
+    "cornell": DatasetEntry("links between university pages, 5 types", _FIRST_SPLIT, source=_GEOM_GCN),
+    "ogbn-arxiv": DatasetEntry("citations between arXiv papers, 40 subjects", source="OGB (Hu et al. 2020)"),
+}
+
+MODELS: dict[str, Entry] = {
+    "gat": Entry("graph attention network (Veličković et al. 2018)"),
+    # The paper's dot-product formula has no further constant, the additive one has 4.
+    "gt": Entry("graph transformer with linear skip (Shi et al. 2021)", {"kappa": 1.0}),
+    "gcn": Entry("graph convolution (Kipf & Welling 2017)"),
+    "gin": Entry("graph isomorphism network (Xu et al. 2019)"),
+    "ggnn": Entry("gated graph network, one step a layer (Li et al. 2016)"),
+}
+ATTENTION_MODELS = ("gat", "gt")
+
+SCORE_NORMS: dict[str, Entry] = {
+    "lip": Entry("LipschitzNorm on the attention scores (Dasoulas et al. 2021)"),
+}
+FEATURE_NORMS: dict[str, Entry] = {
+    "pair": Entry("PairNorm (Zhao & Akoglu 2020)"),
+    "pair-si": Entry("PairNorm, every node scaled on its own"),
+    "layer": Entry("LayerNorm, every node on its own (Ba et al. 2016)"),
+    "layer-graph": Entry("LayerNorm over all nodes and channels together"),
+    "batch": Entry("BatchNorm over the nodes (Ioffe & Szegedy 2015)"),
+}
+NO_NORM = "none"
+
+
+def parse_norm(norm: str) -> tuple[str | None, str | None]:
+    """Split a norm such as `lip+layer` into its score norm and its feature norm.
+
+    Raises
+    ------
+    UsageError : an unknown name, or two norms of one kind.
+    """
+    if norm == NO_NORM:
+        return None, None
+    score = feature = None
+    for part in norm.split("+"):
+        if part in SCORE_NORMS and score is None:
+            score = part
+        elif part in FEATURE_NORMS and feature is None:
+            feature = part
+        elif part in SCORE_NORMS or part in FEATURE_NORMS:
+            raise UsageError(
+                f"Norm {norm!r} names two norms of one kind.",
+                "Join at most one score norm and one feature norm, e.g. 'lip+layer'.",
+            )
+        else:
+            raise unknown_name("norm", part, [NO_NORM, *SCORE_NORMS, *FEATURE_NORMS])
+    return score, feature
+
+
+def check_name(kind: str, received: str, valid: dict[str, Any]) -> None:
+    """Raise the error of `unknown_name` unless `received` is a key of `valid`."""
+    if received not in valid:
+        raise unknown_name(kind, received, valid)

@@ -1,0 +1,68 @@
+"""One exception family: what was wrong, what was received, what to do, and the exit code that says so."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable
+
+
+class LipgnnError(Exception):
+    """Base of every error a user can cause or meet.
+
+    Parameters
+    ----------
+    message : one sentence: what was wrong and what was received.
+    hint : one sentence: what to do about it, if there is something.
+    """
+
+    exit_code = 1
+
+    def __init__(self, message: str, hint: str | None = None):
+        super().__init__(message)
+        self.message = message
+        self.hint = hint
+
+
+class RunFailed(LipgnnError):
+    """A run started and could not be finished (exit 1)."""
+
+    exit_code = 1
+
+
+class UsageError(LipgnnError):
+    """A value, name or option that cannot be used (exit 2)."""
+
+    exit_code = 2
+
+
+class DataError(LipgnnError):
+    """Data that is missing, damaged or of the wrong shape (exit 4)."""
+
+    exit_code = 4
+
+
+class EnvironmentBroken(LipgnnError):
+    """An installation or device that cannot do what was asked (exit 5)."""
+
+    exit_code = 5
+
+
+class Interrupted(LipgnnError):
+    """Stopped on request; the state is saved and the same command resumes (exit 130)."""
+
+    exit_code = 130
+
+
+def unknown_name(kind: str, received: str, valid: Iterable[str]) -> UsageError:
+    """The error for a name that is not in a list: all valid names, nearest match first.
+
+    Parameters
+    ----------
+    kind : what the name should be the name of, e.g. "model".
+    received : the name as the user gave it.
+    valid : every name that would have been accepted.
+    """
+    names = list(valid)
+    near = difflib.get_close_matches(str(received), names, n=1, cutoff=0.5)
+    hint = f"Did you mean {near[0]!r}? " if near else ""
+    return UsageError(f"Unknown {kind} {str(received)!r}.", f"{hint}Valid: {', '.join(names)}.")

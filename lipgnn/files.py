@@ -1,0 +1,117 @@
+"""Writing files so that a crash, a full disk or a second writer never leaves half of one."""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import json
+import os
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lipgnn.errors import RunFailed, UsageError
+
+TEMPORARY_PREFIX = ".tmp-"
+
+
+def write_atomic(path: Path, content: bytes) -> None:
+    """Replace `path` by `content`: readers see the old file or the new one, never a mixture."""
+    with _temporary(path, content) as temporary:
+        os.replace(temporary, path)
+        _sync_directory(path.parent)
+
+
+def publish_once(path: Path, content: bytes) -> bool:
+    """Create `path` with `content` unless it exists; the first publisher wins.
+
+    Returns
+    -------
+    whether this call published; False leaves the earlier file as it was.
+    """
+    with _temporary(path, content) as temporary:
+        try:
+            os.link(temporary, path)
+        except FileExistsError:
+            return False
+        _sync_directory(path.parent)
+        return True
+
+
+def to_json(value: Any) -> bytes:
+    """The one JSON form of files the tool writes: indented, UTF-8, no NaN, newline at the end."""
+    return (json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
+
+
+def sha256(content: bytes) -> str:
+    """Hex digest of `content`."""
+    return hashlib.sha256(content).hexdigest()
+
+
+def remove_leftovers(folder: Path) -> None:
+    """Delete the temporary files that killed writers left in `folder`."""
+    for leftover in folder.glob(f"{TEMPORARY_PREFIX}*"):
+        leftover.unlink(missing_ok=True)
+
+
+def ensure_writable(folder: Path) -> None:
+    """Create `folder` and prove that a file can be written in it, or say why not.
+
+    Raises
+    ------
+    UsageError : the folder cannot be made or written to.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+        with tempfile.NamedTemporaryFile(dir=folder, prefix=TEMPORARY_PREFIX):
+            pass
+    except OSError as error:
+        raise UsageError(
+            f"Cannot write to {str(folder)!r}: {error.strerror or error}.",
+            "Choose another folder with --results (or LIPGNN_RESULTS).",
+        ) from error
+
+
+@contextlib.contextmanager
+def _temporary(path: Path, content: bytes) -> Iterator[str]:
+    """A synced temporary file beside `path`, gone afterwards whatever happens."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=TEMPORARY_PREFIX)
+    except OSError as error:
+        raise _write_failure(path, content, error) from error
+    try:
+        with os.fdopen(handle, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        # mkstemp makes private files; results are meant to be shared like any other file.
+        os.chmod(temporary, 0o666 & ~_umask())
+        yield temporary
+    except OSError as error:
+        raise _write_failure(path, content, error) from error
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+
+
+def _umask() -> int:
+    current = os.umask(0)
+    os.umask(current)
+    return current
+
+
+def _write_failure(path: Path, content: bytes, error: OSError) -> RunFailed:
+    return RunFailed(
+        f"Could not write {str(path)!r} ({len(content)} bytes): {error.strerror or error}.",
+        "Nothing was overwritten. Free some space or choose another folder, then run the same command again.",
+    )
+
+
+def _sync_directory(folder: Path) -> None:
+    """Make a rename or link in `folder` survive a power loss."""
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
