@@ -1,0 +1,128 @@
+"""What a model trains on: a prepared graph, its features, labels and one split."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from lipgnn.datasets.features import transform
+from lipgnn.datasets.prepare import fingerprint, prepare_edges
+from lipgnn.datasets.source import Features, Source, Split
+
+if TYPE_CHECKING:
+    import torch
+
+# Above this share of stored values a sparse product is slower than a dense one.
+MAX_SPARSE_DENSITY = 0.25
+
+
+@dataclass(frozen=True, eq=False)
+class Dataset:
+    """A prepared data set; tensors are made, on the CPU, when first asked for.
+
+    Attributes
+    ----------
+    source : the data as published.
+    edges : (2, E) int64, each edge once, one self-loop a node, ordered by target and source.
+    features_array : (N, F) float32 after row normalization and erasure.
+    split : the chosen masks.
+    fingerprint : 16 hex digits of the data and the split, whatever the feature options.
+    """
+
+    source: Source
+    edges: np.ndarray
+    features_array: Features
+    split: Split
+    fingerprint: str
+
+    @property
+    def name(self) -> str:
+        return self.source.name
+
+    @property
+    def num_nodes(self) -> int:
+        return self.source.num_nodes
+
+    @property
+    def num_features(self) -> int:
+        return self.source.num_features
+
+    @property
+    def num_classes(self) -> int:
+        return self.source.num_classes
+
+    @property
+    def class_names(self) -> tuple[str, ...] | None:
+        return self.source.class_names
+
+    @property
+    def labels_array(self) -> np.ndarray:
+        return self.source.labels
+
+    @cached_property
+    def graph(self) -> Any:
+        """The DGL graph, with self-loops."""
+        from lipgnn.runtime import dgl
+
+        sources, targets = (_tensor(row) for row in self.edges)
+        return dgl.graph((sources, targets), num_nodes=self.num_nodes)
+
+    @cached_property
+    def features(self) -> torch.Tensor:
+        """(N, F) float32; coalesced sparse COO if most entries are zero, else dense."""
+        import torch
+
+        matrix = self.features_array
+        if not sparse.issparse(matrix):
+            return _tensor(matrix)
+        if matrix.nnz >= MAX_SPARSE_DENSITY * matrix.shape[0] * matrix.shape[1]:
+            return _tensor(matrix.toarray())
+        indices = _tensor(np.stack(matrix.tocoo().coords).astype(np.int64))
+        # COO and not CSR: torch warns that its CSR tensors are unfinished.
+        return torch.sparse_coo_tensor(
+            indices, _tensor(matrix.data), matrix.shape, device="cpu", check_invariants=False
+        ).coalesce()
+
+    @cached_property
+    def labels(self) -> torch.Tensor:
+        return _tensor(self.labels_array)
+
+    @cached_property
+    def train_mask(self) -> torch.Tensor:
+        return _tensor(self.split.train)
+
+    @cached_property
+    def val_mask(self) -> torch.Tensor:
+        return _tensor(self.split.val)
+
+    @cached_property
+    def test_mask(self) -> torch.Tensor:
+        return _tensor(self.split.test)
+
+
+def prepare(source: Source, split: Split, *, features: str = "raw", missing: float = 0.0) -> Dataset:
+    """Make a data set from its published form, one of its splits and the feature options of a run.
+
+    Parameters
+    ----------
+    features : "raw", or "row" for rows that sum to one.
+    missing : share of the nodes outside the training mask whose features are erased.
+
+    Raises
+    ------
+    UsageError : an option out of range.
+    """
+    transformed = transform(source.features, split, option=features, missing=missing)
+    edges = prepare_edges(source)
+    return Dataset(source, edges, transformed, split, fingerprint(source, edges, split))
+
+
+def _tensor(array: np.ndarray) -> torch.Tensor:
+    """A copy on the CPU, whatever torch's default device is."""
+    import torch
+
+    return torch.tensor(np.ascontiguousarray(array), device="cpu")

@@ -1,0 +1,88 @@
+"""Features: the one sparse form, row normalization, and the missing-features setting."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy import sparse
+
+from lipgnn.datasets.source import Features, Split
+from lipgnn.errors import UsageError, unknown_name
+
+OPTIONS = ("raw", "row")
+"""What the `features` option of a run may be."""
+
+# The set of erased nodes belongs to the experiment, not to the run: every seed sees the same one.
+ERASE_SEED = 2021
+
+
+def build_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> sparse.csr_array:
+    """A canonical float32 matrix from untrusted parts.
+
+    Raises
+    ------
+    ValueError : parts that do not fit; scipy's own constructor lets out-of-range indices through.
+    """
+    matrix = sparse.csr_array((data, indices.astype(np.int64), indptr.astype(np.int64)), shape=shape)
+    matrix.check_format(full_check=True)
+    return canonical(matrix)
+
+
+def canonical(features: Features) -> sparse.csr_array:
+    """A float32 copy with sorted column ids, no duplicates and no stored zeros."""
+    matrix = sparse.csr_array(features, dtype=np.float32, copy=True)
+    matrix.sum_duplicates()
+    matrix.eliminate_zeros()
+    return matrix
+
+
+def transform(features: Features, split: Split, *, option: str, missing: float) -> Features:
+    """Apply the run options `features` and `missing`: first normalize rows, then erase some.
+
+    Raises
+    ------
+    UsageError : an unknown option, or a fraction outside 0..1.
+    """
+    if option not in OPTIONS:
+        raise unknown_name("features option", option, OPTIONS)
+    if option == "row":
+        features = row_normalize(features)
+    return erase(features, split, missing)
+
+
+def row_normalize(features: Features) -> Features:
+    """Divide every row by the sum of its absolute values; zero rows stay zero."""
+    totals = np.asarray(abs(features).sum(axis=1, dtype=np.float64)).ravel()
+    scale = np.divide(1.0, totals, out=np.zeros_like(totals), where=totals > 0)
+    return _scale_rows(features, scale)
+
+
+def erase(features: Features, split: Split, fraction: float) -> Features:
+    """Set the features of a share of the nodes outside the training mask to zero.
+
+    The erased nodes are a prefix of one fixed permutation, so those of a smaller fraction are among those of a
+    larger one, and 1 erases every node that is not trained on.
+
+    Raises
+    ------
+    UsageError : a fraction outside 0..1.
+    """
+    if not 0.0 <= fraction <= 1.0:
+        raise UsageError(f"The missing fraction is {fraction!r}.", "Give a number from 0 to 1.")
+    pool = np.flatnonzero(~split.train)
+    count = round(fraction * len(pool))
+    if count == 0:
+        return features
+    # RandomState's stream is frozen by numpy's compatibility policy; default_rng's may change between versions.
+    erased = np.random.RandomState(ERASE_SEED).permutation(pool)[:count]
+    keep = np.ones(features.shape[0])
+    keep[erased] = 0.0
+    return _scale_rows(features, keep)
+
+
+def _scale_rows(features: Features, scale: np.ndarray) -> Features:
+    """Rows times `scale` (N,), in float64 and back to float32; sparse stays canonical."""
+    if sparse.issparse(features):
+        values = features.data * np.repeat(scale, np.diff(features.indptr))
+        scaled = (values.astype(np.float32), features.indices, features.indptr)
+        return canonical(sparse.csr_array(scaled, shape=features.shape))
+    return (features * scale[:, None]).astype(np.float32)

@@ -1,0 +1,89 @@
+"""Where data sets are: shipped with the package, in the data directory, or at a path."""
+
+from __future__ import annotations
+
+import os
+import re
+from pathlib import Path
+
+import platformdirs
+
+import lipgnn
+from lipgnn.catalog import DATASETS
+from lipgnn.datasets.formats import READABLE, detect, recognize
+from lipgnn.errors import DataError, unknown_name
+
+VARIABLE = "LIPGNN_DATA"
+
+# Names become file names, so nothing but plain words: no separator, no dot, nothing to climb out with.
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
+
+
+def data_directory() -> Path:
+    """The folder for data sets the user brings: LIPGNN_DATA, or the user's cache directory."""
+    return Path(os.environ.get(VARIABLE) or platformdirs.user_cache_dir("lipgnn"))
+
+
+def shipped_directory() -> Path:
+    """The folder of the data sets that ship: inside an installed package, or beside it in a checkout."""
+    package = Path(lipgnn.__file__).parent
+    installed = package / "data"
+    return installed if installed.is_dir() else package.parent / "data"
+
+
+def locate(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None) -> Path:
+    """The file or folder a data set is read from; text is a name first, then a path.
+
+    Raises
+    ------
+    DataError : a known data set that is not where it should be, or a path that leads nowhere.
+    UsageError : a word that is no known data set.
+    """
+    text = os.fspath(name_or_path)
+    directory = Path(data_dir) if data_dir is not None else data_directory()
+    is_name = isinstance(name_or_path, str) and _NAME.fullmatch(text) is not None
+    if is_name and text in DATASETS and DATASETS[text].origin == "ships":
+        return shipped_directory() / f"{text}.npz"
+    if is_name and (found := _in_directory(text, directory)):
+        return found
+    if is_name and text in DATASETS:
+        raise DataError(f"Data set {text!r} is not in the data directory {str(directory)!r}.", _remedy(text, directory))
+    if os.path.exists(text) or (not is_name and "\0" not in text and recognize(Path(text))):
+        return Path(text)
+    if is_name:
+        raise unknown_name("data set", text, [*DATASETS, *(name for name, _ in cached(directory))])
+    raise DataError(f"No such file or folder: {text!r}.", f"Give the name of a data set, or the path of {READABLE}.")
+
+
+def cached(data_dir: Path | None = None) -> list[tuple[str, Path]]:
+    """Name and path of every data set in the data directory that can be given by name, in order of name."""
+    directory = Path(data_dir) if data_dir is not None else data_directory()
+    names = set(DATASETS)
+    if directory.is_dir():
+        names |= {entry.name.removesuffix(".npz") for entry in directory.iterdir()}
+    names = {name for name in names if _NAME.fullmatch(name) and getattr(DATASETS.get(name), "origin", "") != "ships"}
+    found = ((name, _in_directory(name, directory)) for name in sorted(names))
+    return [(name, path) for name, path in found if path]
+
+
+def _in_directory(name: str, directory: Path) -> Path | None:
+    """The first readable of the places a data set may have in the data directory."""
+    candidates = [
+        directory / f"{name}.npz",
+        directory / name,
+        directory / "geom-gcn" / "new_data" / name,
+        directory / "planetoid" / f"ind.{name}",
+        directory / name.replace("-", "_"),  # OGB's loader unpacks ogbn-arxiv to ogbn_arxiv
+    ]
+    return next((path for path in candidates if recognize(path)), None)
+
+
+def _remedy(name: str, directory: Path) -> str:
+    if DATASETS[name].source.startswith("Geom-GCN"):
+        layout = f"Geom-GCN's folders new_data and splits into {str(directory / 'geom-gcn')!r}"
+    else:
+        layout = f"OGB's folder of it at {str(directory / name)!r}"
+    return f"Put {layout}, or an npz file at {str(directory / f'{name}.npz')!r}; {VARIABLE} names another directory."
+
+
+__all__ = ["cached", "data_directory", "detect", "locate", "shipped_directory"]

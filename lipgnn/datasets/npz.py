@@ -1,0 +1,234 @@
+"""The tool's own format: one npz file of plain arrays, without pickles.
+
+Members (N nodes, E listed edges, F features, K splits)::
+
+    edges            (2, E) or (E, 2) integers: sources and targets; (2, 2) is read as (2, E)
+    features         (N, F) numbers, or in their place the parts of a CSR matrix:
+      features_data, features_indices, features_indptr, features_shape
+    labels           (N,) integers, -1 = unknown
+    train_mask, val_mask, test_mask     (N,), or (K, N) for several splits, booleans
+    split_names      (K,) strings; without it "public" if there is one split, else "0", "1", ...
+    train_index, val_index, test_index  node ids, in place of the masks
+    class_names      (C,) strings, optional
+    directed         one boolean, optional: false
+
+All three masks (or indices) go together or are left out together. Any other member is an error.
+"""
+
+from __future__ import annotations
+
+import io
+import zipfile
+import zlib
+from pathlib import Path
+
+import numpy as np
+from scipy import sparse
+
+from lipgnn.datasets.features import build_csr
+from lipgnn.datasets.source import Features, Source, Split, damaged
+from lipgnn.files import write_atomic
+
+_PARTS = ("train", "val", "test")
+_MASKS = tuple(f"{part}_mask" for part in _PARTS)
+_INDICES = tuple(f"{part}_index" for part in _PARTS)
+_CSR = ("features_data", "features_indices", "features_indptr", "features_shape")
+_MEMBERS = {
+    "edges",
+    "features",
+    "labels",
+    "split_names",
+    "class_names",
+    "directed",
+    *_CSR,
+    *_MASKS,
+    *_INDICES,
+}
+
+Arrays = dict[str, np.ndarray]
+
+
+def read_npz(path: Path) -> Source:
+    """Read a data set from the layout described above.
+
+    Raises
+    ------
+    DataError : the file is missing, damaged, holds objects, or does not follow the layout.
+    """
+    arrays = load_arrays(path)
+    try:
+        if unknown := sorted(set(arrays) - _MEMBERS):
+            raise ValueError(f"unknown members {unknown}")
+        features = _features(arrays)
+        return Source(
+            name=path.stem,
+            edges=_edges(arrays),
+            directed=bool(arrays["directed"].item()) if "directed" in arrays else False,
+            features=features,
+            labels=_integers(arrays, "labels"),
+            splits=_splits(arrays, features.shape[0]),
+            class_names=_strings(arrays, "class_names"),
+            origin=str(path),
+        )
+    except (ValueError, IndexError) as error:
+        raise damaged(path, str(error)) from error
+
+
+def load_arrays(path: Path) -> Arrays:
+    """Every array of an npz file.
+
+    Raises
+    ------
+    DataError : the file is missing, damaged, or holds something other than plain arrays.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return {_member(name): _array(archive, name) for name in archive.namelist()}
+    except zipfile.BadZipFile as error:
+        raise damaged(path, f"not a whole npz file ({error})") from error
+    except OSError as error:
+        raise damaged(path, error.strerror or str(error)) from error
+    except (ValueError, EOFError, RuntimeError, MemoryError, zlib.error) as error:
+        raise damaged(path, str(error) or type(error).__name__) from error
+
+
+def write_npz(source: Source, path: Path) -> None:
+    """Write `source` so that `read_npz` gives it back exactly; equal sources make equal bytes."""
+    arrays: Arrays = {"edges": _narrow(source.edges), "labels": _narrow(source.labels)}
+    if sparse.issparse(source.features):
+        matrix = source.features
+        arrays["features_data"] = _narrow_floats(matrix.data)
+        arrays["features_indices"] = _narrow(matrix.indices)
+        arrays["features_indptr"] = _narrow(matrix.indptr)
+        arrays["features_shape"] = np.array(matrix.shape, dtype=np.int64)
+    else:
+        arrays["features"] = _narrow_floats(source.features)
+    if source.splits:
+        for part, member in zip(_PARTS, _MASKS, strict=True):
+            arrays[member] = np.stack([getattr(split, part) for split in source.splits.values()])
+        arrays["split_names"] = np.array(list(source.splits))
+    if source.class_names is not None:
+        arrays["class_names"] = np.array(source.class_names)
+    arrays["directed"] = np.array(source.directed)
+    write_atomic(Path(path), _pack(arrays))
+
+
+def _member(name: str) -> str:
+    if not name.endswith(".npy"):
+        raise ValueError(f"member {name!r} is not an array")
+    return name.removesuffix(".npy")
+
+
+def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
+    with archive.open(name) as file:
+        try:
+            return np.lib.format.read_array(file, allow_pickle=False)
+        except ValueError as error:
+            reason = "holds Python objects, which are never loaded" if "allow_pickle" in str(error) else str(error)
+            raise ValueError(f"member {_member(name)!r}: {reason}") from error
+
+
+def _required(arrays: Arrays, name: str) -> np.ndarray:
+    if name not in arrays:
+        raise ValueError(f"member {name!r} is missing")
+    return arrays[name]
+
+
+def _integers(arrays: Arrays, name: str) -> np.ndarray:
+    array = _required(arrays, name)
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"member {name!r} holds {array.dtype}, not integers")
+    return array.astype(np.int64)
+
+
+def _numbers(arrays: Arrays, name: str) -> np.ndarray:
+    array = _required(arrays, name)
+    if array.dtype.kind not in "iufb":
+        raise ValueError(f"member {name!r} holds {array.dtype}, not numbers")
+    return array.astype(np.float32)
+
+
+def _strings(arrays: Arrays, name: str) -> tuple[str, ...] | None:
+    if name not in arrays:
+        return None
+    array = arrays[name]
+    if array.dtype.kind != "U" or array.ndim != 1 or len(set(array.tolist())) != len(array):
+        raise ValueError(f"member {name!r} is not a list of different strings")
+    return tuple(array.tolist())
+
+
+def _edges(arrays: Arrays) -> np.ndarray:
+    edges = _integers(arrays, "edges")
+    if edges.ndim == 2 and edges.shape[0] != 2 and edges.shape[1] == 2:
+        edges = np.ascontiguousarray(edges.T)
+    return edges
+
+
+def _features(arrays: Arrays) -> Features:
+    if "features" in arrays and any(part in arrays for part in _CSR):
+        raise ValueError("features are given twice, dense and sparse")
+    if not any(part in arrays for part in _CSR):
+        features = _numbers(arrays, "features")
+        if features.ndim != 2:
+            raise ValueError(f"features have shape {features.shape}, not (nodes, features)")
+        return features
+    shape = _integers(arrays, "features_shape")
+    if shape.shape != (2,):
+        raise ValueError("member 'features_shape' is not two integers")
+    data, indices, indptr = _numbers(arrays, _CSR[0]), _integers(arrays, _CSR[1]), _integers(arrays, _CSR[2])
+    return build_csr(data, indices, indptr, tuple(shape.tolist()))
+
+
+def _splits(arrays: Arrays, num_nodes: int) -> dict[str, Split]:
+    given = [name for name in (*_MASKS, *_INDICES) if name in arrays]
+    if not given:
+        return {}
+    if given == list(_INDICES):
+        return {"public": Split.of_indices(num_nodes, *(_integers(arrays, name) for name in _INDICES))}
+    if given != list(_MASKS):
+        raise ValueError(f"of masks and indices only {given} are given")
+    masks = [_mask(arrays, name) for name in _MASKS]
+    if len({mask.shape for mask in masks}) != 1:
+        raise ValueError(f"masks have different shapes {[mask.shape for mask in masks]}")
+    count = len(masks[0])
+    names = _strings(arrays, "split_names") or (("public",) if count == 1 else tuple(map(str, range(count))))
+    if len(names) != count:
+        raise ValueError(f"{count} splits have {len(names)} names")
+    return {name: Split(*(mask[k] for mask in masks)) for k, name in enumerate(names)}
+
+
+def _mask(arrays: Arrays, name: str) -> np.ndarray:
+    """A mask as booleans of shape (K, N); older files hold zeros and ones."""
+    mask = np.atleast_2d(_required(arrays, name))
+    if mask.dtype.kind not in "biu" or mask.ndim != 2 or not np.isin(mask, (0, 1)).all():
+        raise ValueError(f"member {name!r} is not a mask of booleans")
+    return mask.astype(bool)
+
+
+def _narrow(array: np.ndarray) -> np.ndarray:
+    """The same integers in the smallest type that holds them."""
+    if not array.size:
+        return array
+    return array.astype(np.promote_types(np.min_scalar_type(array.min()), np.min_scalar_type(array.max())))
+
+
+def _narrow_floats(array: np.ndarray) -> np.ndarray:
+    """Word counts and flags as bytes; anything a byte would change, even the sign of a zero, as it is."""
+    with np.errstate(invalid="ignore"):
+        small = array.astype(np.uint8)
+    exact = np.array_equal(small.astype(np.float32).view(np.uint32), array.view(np.uint32))
+    return small if exact else array
+
+
+def _pack(arrays: Arrays) -> bytes:
+    """An npz file whose bytes depend on nothing but the arrays: fixed times, fixed order."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, array in arrays.items():
+            info = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+            info.create_system = 3
+            info.compress_type = zipfile.ZIP_DEFLATED
+            content = io.BytesIO()
+            np.lib.format.write_array(content, np.asarray(array, order="C"), allow_pickle=False)
+            archive.writestr(info, content.getvalue(), compresslevel=9)
+    return buffer.getvalue()

@@ -1,0 +1,158 @@
+"""Data as published: edges as listed, features, labels and splits, checked once for all readers."""
+
+from __future__ import annotations
+
+import os
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy import sparse
+
+from lipgnn.errors import DataError
+
+Features = sparse.csr_array | np.ndarray
+
+UNKNOWN = -1
+"""The label of a node whose class is not known."""
+
+
+@dataclass(frozen=True, eq=False)
+class Split:
+    """Three disjoint boolean masks over the nodes.
+
+    Attributes
+    ----------
+    train, val, test : boolean arrays of shape (N,).
+    """
+
+    train: np.ndarray
+    val: np.ndarray
+    test: np.ndarray
+
+    @classmethod
+    def of_indices(cls, num_nodes: int, train: np.ndarray, val: np.ndarray, test: np.ndarray) -> Split:
+        """The split whose masks hold at the given node ids.
+
+        Raises
+        ------
+        ValueError : an id outside 0..num_nodes-1, which numpy would wrap around or report without its part.
+        """
+        masks = []
+        for part, index in (("train", train), ("val", val), ("test", test)):
+            if index.size and (index.min() < 0 or index.max() >= num_nodes):
+                raise ValueError(f"the {part} split names a node outside 0..{num_nodes - 1}")
+            mask = np.zeros(num_nodes, dtype=bool)
+            mask[index] = True
+            masks.append(mask)
+        return cls(*masks)
+
+    @property
+    def parts(self) -> dict[str, np.ndarray]:
+        """The masks by name."""
+        return {"train": self.train, "val": self.val, "test": self.test}
+
+
+@dataclass(frozen=True, eq=False)
+class Source:
+    """A data set as published, before anything is removed, added or normalized.
+
+    Attributes
+    ----------
+    name : what the data set is called.
+    edges : (2, E) int64; row 0 the sources, row 1 the targets, in the order of the file.
+    directed : whether (u, v) leaves out (v, u); if not, an edge may be listed once or in both directions.
+    features : (N, F) float32, dense or `scipy.sparse.csr_array`.
+    labels : (N,) int64 class numbers, -1 where unknown.
+    splits : splits that come with the data, by name.
+    class_names : a name per class number, if known.
+    origin : the file or folder it was read from, for error messages.
+
+    Raises
+    ------
+    DataError : parts that do not fit together; the message names `origin` and the first reason.
+    """
+
+    name: str
+    edges: np.ndarray
+    directed: bool
+    features: Features
+    labels: np.ndarray
+    splits: dict[str, Split] = field(default_factory=dict)
+    class_names: tuple[str, ...] | None = None
+    origin: str = ""
+
+    def __post_init__(self) -> None:
+        checks = (_features_problem, _edges_problem, _labels_problem, _splits_problem)
+        for check in checks:
+            if problem := check(self):
+                raise damaged(self.origin or self.name, problem)
+
+    @property
+    def num_nodes(self) -> int:
+        return self.features.shape[0]
+
+    @property
+    def num_features(self) -> int:
+        return self.features.shape[1]
+
+    @property
+    def num_classes(self) -> int:
+        """The number of class names, or one more than the largest label."""
+        if self.class_names is not None:
+            return len(self.class_names)
+        return int(self.labels.max()) + 1
+
+
+def damaged(origin: str | os.PathLike[str], reason: str, hint: str | None = None) -> DataError:
+    """The error for a file or folder that cannot be used, in the one form all readers share."""
+    return DataError(f"Cannot use {os.fspath(origin)!r}: {reason}.", hint)
+
+
+def _features_problem(source: Source) -> str | None:
+    features = source.features
+    if not isinstance(features, sparse.csr_array | np.ndarray):
+        return f"features are a {type(features).__name__}, not an array or a csr_array"
+    if features.ndim != 2 or features.dtype != np.float32:
+        return f"features are {features.dtype} of shape {features.shape}, not float32 of shape (nodes, features)"
+    if min(features.shape) == 0:
+        return f"features of shape {features.shape} leave nothing to learn from"
+    values = features.data if sparse.issparse(features) else features
+    if not np.isfinite(values).all():
+        return "a feature is infinite or not a number"
+    return None
+
+
+def _edges_problem(source: Source) -> str | None:
+    edges, last = source.edges, source.num_nodes - 1
+    if edges.ndim != 2 or edges.shape[0] != 2 or edges.dtype != np.int64:
+        return f"edges are {edges.dtype} of shape {edges.shape}, not int64 of shape (2, edges)"
+    if edges.size and (edges.min() < 0 or edges.max() > last):
+        return f"an edge names node {edges.min() if edges.min() < 0 else edges.max()}, outside 0..{last}"
+    return None
+
+
+def _labels_problem(source: Source) -> str | None:
+    labels = source.labels
+    if labels.shape != (source.num_nodes,) or labels.dtype != np.int64:
+        return f"labels are {labels.dtype} of shape {labels.shape}, not int64 of shape ({source.num_nodes},)"
+    if labels.min() < UNKNOWN:
+        return f"label {labels.min()} is negative (only {UNKNOWN}, unknown, may be)"
+    if labels.max() == UNKNOWN:
+        return "no node has a label"
+    if labels.max() >= source.num_classes:
+        return f"label {labels.max()} has no name among the {source.num_classes} class names"
+    return None
+
+
+def _splits_problem(source: Source) -> str | None:
+    for name, split in source.splits.items():
+        for part, mask in split.parts.items():
+            if mask.shape != (source.num_nodes,) or mask.dtype != bool:
+                return f"the {part} mask of split {name!r} is {mask.dtype} of shape {mask.shape}, not one bool a node"
+            if (source.labels[mask] == UNKNOWN).any():
+                return f"split {name!r} has a node without a label in its {part} mask"
+        if not split.train.any():
+            return f"split {name!r} has no training node"
+        if (sum(mask.astype(np.int8) for mask in split.parts.values()) > 1).any():
+            return f"split {name!r} has a node in two of its masks"
+    return None

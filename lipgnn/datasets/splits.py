@@ -1,0 +1,74 @@
+"""Choosing a split: one that comes with the data, one of Geom-GCN's, or a random one.
+
+Names: a split of the source, e.g. `public`; `geom-gcn:K`, also from split files in the data directory;
+`random:SEED` (20 training and 30 validation nodes a class, the rest for the test, as in Shchur et al. 2018)
+and `random:SEED:TRAIN:VAL` with other numbers a class.
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+
+from lipgnn.datasets.geom_gcn import read_split
+from lipgnn.datasets.locate import data_directory
+from lipgnn.datasets.source import UNKNOWN, Source, Split
+from lipgnn.errors import UsageError
+
+RANDOM_TRAIN, RANDOM_VAL = 20, 30
+
+_RANDOM = re.compile(r"random:(\d{1,9})(?::(\d{1,9}):(\d{1,9}))?", re.ASCII)
+_GEOM_GCN = re.compile(r"geom-gcn:(\d{1,3})", re.ASCII)
+
+
+def choose(source: Source, split: str, *, data_dir: Path | None = None) -> Split:
+    """The split called `split`.
+
+    Raises
+    ------
+    UsageError : no such split, or a class too small for a random one.
+    DataError : a split file that is damaged or belongs to other data.
+    """
+    if split in source.splits:
+        return source.splits[split]
+    if match := _RANDOM.fullmatch(split):
+        seed, train, val = match.groups()
+        return random_split(source.labels, int(seed), int(train or RANDOM_TRAIN), int(val or RANDOM_VAL))
+    if match := _GEOM_GCN.fullmatch(split):
+        for folder in _split_folders(Path(data_dir) if data_dir else data_directory()):
+            path = folder / f"{source.name}_split_0.6_0.2_{match[1]}.npz"
+            if path.is_file():
+                return read_split(path, source.num_nodes)
+    available = ", ".join([*source.splits, "random:SEED", "random:SEED:TRAIN:VAL"])
+    raise UsageError(f"Data set {source.name!r} has no split {split!r}.", f"Available: {available}.")
+
+
+def random_split(labels: np.ndarray, seed: int, train: int, val: int) -> Split:
+    """`train` and `val` nodes of every class, the other labelled nodes for the test.
+
+    Raises
+    ------
+    UsageError : a class has no more than `train` + `val` nodes, or nothing is to be trained on.
+    """
+    if train < 1:
+        raise UsageError("A random split needs at least one training node a class.")
+    # RandomState's stream is frozen by numpy's compatibility policy, so a seed means the same split for ever.
+    draw = np.random.RandomState(seed)
+    parts: dict[str, list[np.ndarray]] = {"train": [], "val": [], "test": []}
+    for label in np.unique(labels[labels != UNKNOWN]):
+        nodes = draw.permutation(np.flatnonzero(labels == label))
+        if len(nodes) <= train + val:
+            raise UsageError(
+                f"Class {label} has {len(nodes)} nodes, too few for {train} to train and {val} to validate.",
+                f"Name smaller numbers: random:{seed}:TRAIN:VAL with TRAIN + VAL < {len(nodes)}.",
+            )
+        parts["train"].append(nodes[:train])
+        parts["val"].append(nodes[train : train + val])
+        parts["test"].append(nodes[train + val :])
+    return Split.of_indices(len(labels), *(np.concatenate(parts[name]) for name in parts))
+
+
+def _split_folders(data_dir: Path) -> tuple[Path, ...]:
+    return data_dir / "geom-gcn" / "splits", data_dir / "splits"

@@ -1,0 +1,97 @@
+"""What a data set looks like, in numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from scipy import sparse
+
+from lipgnn.datasets.dataset import Dataset
+from lipgnn.datasets.prepare import prepare_edges
+from lipgnn.datasets.source import UNKNOWN, Source, Split
+
+
+def describe(data: Dataset | Source) -> dict[str, Any]:
+    """Statistics of a data set as published, ready for JSON.
+
+    A duplicate is a listed edge that repeats an earlier one in the same direction; self-loops count once each.
+
+    Edges are counted without self-loops and duplicates: pairs if undirected, else ordered pairs. Homophily is
+    the share of them whose two ends have known and equal labels, among those with two known labels. Degrees
+    count neighbours (in-neighbours if directed), and components ignore direction.
+    """
+    source = data.source if isinstance(data, Dataset) else data
+    distinct, links = np.unique(source.edges, axis=1), _links(prepare_edges(source))
+    splits = {name: _sizes(split) for name, split in source.splits.items()}
+    if isinstance(data, Dataset):
+        splits["chosen"] = _sizes(data.split)
+    return {
+        "name": source.name,
+        "directed": source.directed,
+        "nodes": source.num_nodes,
+        "edges": links.shape[1] if source.directed else links.shape[1] // 2,
+        "edges_listed": source.edges.shape[1],
+        "duplicates": source.edges.shape[1] - distinct.shape[1],
+        "self_loops": distinct.shape[1] - _links(distinct).shape[1],
+        "features": source.num_features,
+        "feature_density": _density(source),
+        "classes": _classes(source),
+        "unlabelled": int((source.labels == UNKNOWN).sum()),
+        "splits": splits,
+        "homophily": homophily(links, source.labels),
+        **_components(links, source.num_nodes),
+        **_degrees(links, source.num_nodes),
+    }
+
+
+def homophily(links: np.ndarray, labels: np.ndarray) -> float | None:
+    """The share of edges between nodes of one class, None if no edge has two labelled ends."""
+    ends = labels[links]
+    ends = ends[:, (ends != UNKNOWN).all(axis=0)]
+    return float((ends[0] == ends[1]).mean()) if ends.size else None
+
+
+def _links(edges: np.ndarray) -> np.ndarray:
+    return edges[:, edges[0] != edges[1]]
+
+
+def _density(source: Source) -> float:
+    features = source.features
+    stored = features.nnz if sparse.issparse(features) else np.count_nonzero(features)
+    return float(stored / (features.shape[0] * features.shape[1]))
+
+
+def _classes(source: Source) -> list[dict[str, Any]]:
+    counts = np.bincount(source.labels[source.labels != UNKNOWN], minlength=source.num_classes)
+    names = source.class_names or [None] * len(counts)
+    return [{"class": k, "name": names[k], "nodes": int(count)} for k, count in enumerate(counts)]
+
+
+def _sizes(split: Split) -> dict[str, int]:
+    return {part: int(mask.sum()) for part, mask in split.parts.items()}
+
+
+def _components(links: np.ndarray, num_nodes: int) -> dict[str, int]:
+    ones = np.ones(links.shape[1], dtype=np.int8)
+    adjacency = sparse.csr_array((ones, (links[0], links[1])), shape=(num_nodes, num_nodes))
+    count, component = sparse.csgraph.connected_components(adjacency, directed=False)
+    touched = np.zeros(num_nodes, dtype=bool)
+    touched[links.ravel()] = True
+    return {
+        "components": int(count),
+        "largest_component": int(np.bincount(component).max()),
+        "isolated": int((~touched).sum()),
+    }
+
+
+def _degrees(links: np.ndarray, num_nodes: int) -> dict[str, Any]:
+    degree = np.bincount(links[1], minlength=num_nodes)
+    return {
+        "degree": {
+            "min": int(degree.min()),
+            "median": float(np.median(degree)),
+            "mean": float(degree.mean()),
+            "max": int(degree.max()),
+        }
+    }
