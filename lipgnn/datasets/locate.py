@@ -14,6 +14,10 @@ from lipgnn.datasets.formats import READABLE, detect, recognize
 from lipgnn.errors import DataError, unknown_name
 
 VARIABLE = "LIPGNN_DATA"
+SHIPS, IN_DIRECTORY = "ships", "data directory"
+
+# Folders of the data directory that hold several data sets and are none themselves.
+_LAYOUTS = ("geom-gcn", "planetoid", "splits")
 
 # Names become file names, so nothing but plain words: no separator, no dot, nothing to climb out with.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
@@ -42,7 +46,7 @@ def locate(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None
     text = os.fspath(name_or_path)
     directory = Path(data_dir) if data_dir is not None else data_directory()
     is_name = isinstance(name_or_path, str) and _NAME.fullmatch(text) is not None
-    if is_name and text in DATASETS and DATASETS[text].origin == "ships":
+    if is_name and text in DATASETS and DATASETS[text].origin == SHIPS:
         return shipped_directory() / f"{text}.npz"
     if is_name and (found := _in_directory(text, directory)):
         return found
@@ -58,12 +62,14 @@ def locate(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None
 def cached(data_dir: Path | None = None) -> list[tuple[str, Path]]:
     """Name and path of every data set in the data directory that can be given by name, in order of name."""
     directory = Path(data_dir) if data_dir is not None else data_directory()
-    names = set(DATASETS)
-    if directory.is_dir():
-        names |= {entry.name.removesuffix(".npz") for entry in directory.iterdir()}
-    names = {name for name in names if _NAME.fullmatch(name) and getattr(DATASETS.get(name), "origin", "") != "ships"}
-    found = ((name, _in_directory(name, directory)) for name in sorted(names))
-    return [(name, path) for name, path in found if path]
+    found = {name: _in_directory(name, directory) for name in DATASETS if DATASETS[name].origin == IN_DIRECTORY}
+    taken = {path for path in found.values() if path}
+    for entry in directory.iterdir() if directory.is_dir() else ():
+        name = entry.name.removesuffix(".npz")
+        if name not in {*DATASETS, *_LAYOUTS} and _NAME.fullmatch(name):
+            path = _in_directory(name, directory)
+            found[name] = path if path not in taken else None
+    return [(name, path) for name, path in sorted(found.items()) if path]
 
 
 def _in_directory(name: str, directory: Path) -> Path | None:

@@ -8,13 +8,14 @@ from __future__ import annotations
 
 import numpy as np
 
-from lipgnn.datasets.source import Source, Split
+from lipgnn.datasets.source import Source
+from lipgnn.datasets.splits import random_split
 
 NAME = "planted"
 NUM_CLASSES, CLASS_SIZE, NUM_FEATURES = 4, 100, 32
-TRAIN_PER_CLASS, NUM_VALIDATION = 20, 100
-INNER_DEGREE, OUTER_DEGREE = 4.0, 2.0
-SIGNAL = 0.25
+TRAIN_PER_CLASS, VAL_PER_CLASS = 20, 25
+INNER_DEGREE, OUTER_DEGREE = 5.0, 2.0
+SIGNAL = 0.3
 SEED = 2021
 
 
@@ -32,20 +33,12 @@ def generate() -> Source:
 
     means = draw.standard_normal((NUM_CLASSES, NUM_FEATURES))
     features = SIGNAL * means[labels] + draw.standard_normal((num_nodes, NUM_FEATURES))
-
-    order = draw.permutation(num_nodes)
-    rank = np.empty(num_nodes, dtype=np.int64)
-    for label in range(NUM_CLASSES):
-        members = order[labels[order] == label]
-        rank[members] = np.arange(CLASS_SIZE)
-    train = np.flatnonzero(rank < TRAIN_PER_CLASS)
-    rest = order[rank[order] >= TRAIN_PER_CLASS]
     return Source(
         name=NAME,
         edges=edges.astype(np.int64),
         directed=False,
         features=features.astype(np.float32),
         labels=labels.astype(np.int64),
-        splits={"public": Split.of_indices(num_nodes, train, rest[:NUM_VALIDATION], rest[NUM_VALIDATION:])},
+        splits={"public": random_split(labels, SEED, TRAIN_PER_CLASS, VAL_PER_CLASS)},
         origin=NAME,
     )

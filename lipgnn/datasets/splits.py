@@ -40,7 +40,7 @@ def choose(source: Source, split: str, *, data_dir: Path | None = None) -> Split
         for folder in _split_folders(Path(data_dir) if data_dir else data_directory()):
             path = folder / f"{source.name}_split_0.6_0.2_{match[1]}.npz"
             if path.is_file():
-                return read_split(path, source.num_nodes)
+                return _labelled(read_split(path, source.num_nodes), source.labels)
     available = ", ".join([*source.splits, "random:SEED", "random:SEED:TRAIN:VAL"])
     raise UsageError(f"Data set {source.name!r} has no split {split!r}.", f"Available: {available}.")
 
@@ -68,6 +68,11 @@ def random_split(labels: np.ndarray, seed: int, train: int, val: int) -> Split:
         parts["val"].append(nodes[train : train + val])
         parts["test"].append(nodes[train + val :])
     return Split.of_indices(len(labels), *(np.concatenate(parts[name]) for name in parts))
+
+
+def _labelled(split: Split, labels: np.ndarray) -> Split:
+    """The split without unlabelled nodes: Geom-GCN's files count CiteSeer's 15 as if they had a class."""
+    return Split(*(mask & (labels != UNKNOWN) for mask in split.parts.values()))
 
 
 def _split_folders(data_dir: Path) -> tuple[Path, ...]:
