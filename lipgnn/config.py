@@ -1,0 +1,113 @@
+"""Where the values of a run come from: flag, environment, file, data set, model, built-in — in this order."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import ParseError
+
+from lipgnn.catalog import DATASETS, MODELS
+from lipgnn.errors import UsageError, unknown_name
+from lipgnn.spec import FIELDS, RunSpec, parse_value
+
+ENVIRONMENT_PREFIX = "LIPGNN_"
+# Variables of the same prefix that are not fields of a run.
+PATH_VARIABLES = ("LIPGNN_DATA", "LIPGNN_RESULTS")
+
+
+@dataclass(frozen=True)
+class Resolved:
+    """A complete run specification and, for every field, where its value came from."""
+
+    spec: RunSpec
+    sources: dict[str, str]
+
+    def to_toml(self) -> str:
+        """The specification as a TOML file with the source of every value as a comment."""
+        document = tomlkit.document()
+        document.add(tomlkit.comment("A complete run; use it with `lipgnn train --config FILE`."))
+        for name, value in self.spec.to_dict().items():
+            item = tomlkit.item(value)
+            item.comment(self.sources[name])
+            document.add(name, item)
+        return tomlkit.dumps(document)
+
+
+def resolve(flags: Mapping[str, Any], environ: Mapping[str, str], config: Path | None = None) -> Resolved:
+    """Merge the places a value can come from; an explicit value always beats a default.
+
+    Parameters
+    ----------
+    flags : values given on the command line, only those given.
+    environ : the process environment; `LIPGNN_<FIELD>` sets a field.
+    config : a TOML file with fields as keys.
+
+    Raises
+    ------
+    UsageError : an unknown key or a wrong value, with the place it came from.
+    """
+    chosen: dict[str, tuple[Any, str]] = {}
+    for values, source in (
+        (_from_file(config) if config else {}, f"file {config}"),
+        (_from_environment(environ), "environment"),
+        (flags, "flag"),
+    ):
+        for name, value in values.items():
+            if name not in FIELDS:
+                raise unknown_name(f"option in {source}", name, FIELDS)
+            chosen[name] = (_checked(name, value, source), source)
+    dataset = chosen.get("dataset", (FIELDS["dataset"].default, ""))[0]
+    model = chosen.get("model", (FIELDS["model"].default, ""))[0]
+    layers = [
+        (DATASETS.get(dataset), f"default of data set {dataset}"),
+        (MODELS[model], f"default of model {model}"),
+    ]
+    for entry, source in layers:
+        for name, value in (entry.defaults if entry else {}).items():
+            chosen.setdefault(name, (value, source))
+    spec = RunSpec(**{name: value for name, (value, _) in chosen.items()})
+    return Resolved(spec, {name: chosen[name][1] if name in chosen else "built-in" for name in FIELDS})
+
+
+def command_for(spec: RunSpec) -> str:
+    """The shortest `lipgnn train` command that gives `spec`: only what differs from the defaults."""
+    given = {"dataset": spec.dataset, "model": spec.model}
+    defaults = resolve(given, {}).spec.to_dict()
+    words = ["lipgnn", "train", "--dataset", spec.dataset]
+    for name, value in spec.to_dict().items():
+        # The device says where a run was computed, and the reader of the command may have another one.
+        if name in ("dataset", "device"):
+            continue
+        if name in ("model", "layers", "norm", "seed") or value != defaults[name]:
+            words += [f"--{name.replace('_', '-')}", str(value)]
+    return shlex.join(words)
+
+
+def unknown_variables(environ: Mapping[str, str]) -> list[str]:
+    """Variables that look as if they were meant for this tool and are not."""
+    known = {ENVIRONMENT_PREFIX + name.upper() for name in FIELDS} | set(PATH_VARIABLES)
+    return sorted(name for name in environ if name.startswith(ENVIRONMENT_PREFIX) and name not in known)
+
+
+def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
+    named = {name: environ.get(ENVIRONMENT_PREFIX + name.upper()) for name in FIELDS}
+    return {name: value for name, value in named.items() if value is not None}
+
+
+def _from_file(path: Path) -> dict[str, Any]:
+    try:
+        return tomlkit.parse(path.read_text(encoding="utf-8")).unwrap()
+    except (OSError, UnicodeDecodeError, ParseError) as error:
+        raise UsageError(f"Cannot read the configuration {str(path)!r}: {error}.") from error
+
+
+def _checked(name: str, value: Any, source: str) -> Any:
+    try:
+        return parse_value(name, value)
+    except UsageError as error:
+        raise UsageError(f"{error.message} (from {source})", error.hint) from None

@@ -1,0 +1,85 @@
+"""What the attention layers share: the softmax-weighted sum, its checks, and its certified bound."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import torch
+from torch import nn
+
+from lipgnn.errors import DataError, unknown_name
+from lipgnn.runtime import dgl
+
+fn = dgl.function
+
+
+def aggregate(
+    graph: dgl.DGLGraph, scores: torch.Tensor, value: torch.Tensor, dropout: nn.Module
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Softmax over the in-edges of every node, then the weighted sum of the sources' values.
+
+    Parameters
+    ----------
+    scores : (E, H, 1).
+    value : (N, H, D).
+    dropout : applied to the attention weights.
+
+    Returns
+    -------
+    the sums, (N, H, D), and the attention weights after dropout, (E, H, 1).
+    """
+    graph = graph.local_var()
+    attention = dropout(dgl.nn.functional.edge_softmax(graph, scores))
+    graph.srcdata["value"] = value
+    graph.edata["attention"] = attention
+    graph.update_all(fn.u_mul_e("value", "attention", "m"), fn.sum("m", "out"))
+    return graph.dstdata["out"], attention
+
+
+def check_in_degrees(graph: dgl.DGLGraph, *, allow_zero: bool) -> None:
+    """Refuse a graph with nodes that no edge enters, naming the first few."""
+    if allow_zero:
+        return
+    empty = (graph.in_degrees() == 0).nonzero().flatten()
+    if empty.numel():
+        names = ", ".join(str(node) for node in empty[:5].tolist())
+        raise DataError(
+            f"{empty.numel()} node(s) have no in-edge, the first: {names}; attention over no neighbour is undefined.",
+            "Add self-loops with dgl.add_self_loop(graph), or pass allow_zero_in_degree=True.",
+        )
+
+
+def named_score_norm(norm: str | nn.Module | None, named: dict[str, Callable[[], nn.Module]]) -> nn.Module | None:
+    """A score norm given by name, as a module, or not at all."""
+    if norm is None or isinstance(norm, nn.Module):
+        return norm
+    if norm not in named:
+        raise unknown_name("score norm", norm, named)
+    return named[norm]()
+
+
+def head_norms(num_heads: int, *weights: torch.Tensor) -> torch.Tensor:
+    """Largest singular value of every head's rows of the weights, stacked, (H,)."""
+    per_head = [weight.reshape(num_heads, -1, weight.shape[-1]) for weight in weights]
+    return torch.linalg.matrix_norm(torch.cat(per_head, dim=1), 2)
+
+
+def certified_bound(graph: dgl.DGLGraph, norm: nn.Module | None) -> float:
+    """Lipschitz constant of one head's attention on the whole graph, in the projected features.
+
+        sqrt( max_j Σ_{i: j∈N(i)} L_i² ): a node feeds every neighbourhood that contains it.
+
+    A node without a self-loop still acts on its own scores as target, so its own L_i² counts as well.
+    Infinite where the norm certifies nothing.
+    """
+    if not hasattr(norm, "node_bound"):
+        return math.inf
+    degrees = graph.in_degrees().double()
+    own = torch.where(degrees > 0, norm.node_bound(degrees.clamp(min=1)).square(), 0.0)  # (N,), L_i²
+    fed = dgl.ops.copy_u_sum(dgl.reverse(graph), own)
+    sources, targets = graph.edges()
+    without_loop = torch.ones_like(own)
+    without_loop[targets[sources == targets]] = 0.0
+    total = fed + without_loop * own
+    return math.sqrt(total.max().item()) + getattr(norm, "shared_bound", 0.0)

@@ -1,0 +1,14 @@
+"""Norms by what they act on: scores (before the softmax) and features (after a layer)."""
+
+from lipgnn.norms.features import BatchNorm, FeatureNorm, LayerNorm, PairNorm, feature_norm
+from lipgnn.norms.scores import DotProductLipschitzNorm, LipschitzNorm
+
+__all__ = [
+    "BatchNorm",
+    "DotProductLipschitzNorm",
+    "FeatureNorm",
+    "LayerNorm",
+    "LipschitzNorm",
+    "PairNorm",
+    "feature_norm",
+]

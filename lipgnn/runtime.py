@@ -1,0 +1,142 @@
+"""The one place that imports DGL: environment, device, seeds, and readable errors when they fail.
+
+Nothing heavy is imported with this module; `from lipgnn.runtime import dgl` loads DGL (and torch) on first use.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import os
+import platform
+import sys
+from types import ModuleType
+from typing import TYPE_CHECKING, Any
+
+from lipgnn.errors import EnvironmentBroken, unknown_name
+
+if TYPE_CHECKING:
+    import torch
+
+PACKAGES = ("torch", "dgl", "numpy", "scipy", "pandas", "ogb", "click", "rich", "safetensors")
+DEVICES = ("auto", "cpu", "cuda")
+REINSTALL_HINT = "Reinstall with `pip install -e .` in a fresh Python 3.10 or 3.11 environment."
+
+
+def __getattr__(name: str) -> ModuleType:
+    """Give `dgl`, imported on first use, with one readable sentence where it cannot be."""
+    if name == "dgl":
+        return _import("dgl")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def _import(name: str) -> ModuleType:
+    try:
+        return importlib.import_module(name)
+    # A native library that does not fit surfaces as OSError, FileNotFoundError or AttributeError.
+    except Exception as error:
+        raise EnvironmentBroken(
+            f"Cannot import {name} {installed_version(name) or '(not installed)'} beside "
+            f"torch {installed_version('torch') or '(not installed)'}: {error}.",
+            REINSTALL_HINT,
+        ) from error
+
+
+def installed_version(package: str) -> str | None:
+    """Version of an installed package, read without importing it."""
+    try:
+        return importlib.metadata.version(package)
+    except importlib.metadata.PackageNotFoundError:
+        return None
+
+
+def choose_device(requested: str) -> tuple[torch.device, str]:
+    """The device for a request, and the reason for the choice.
+
+    Parameters
+    ----------
+    requested : "auto", "cpu", "cuda" or "cuda:k".
+
+    Raises
+    ------
+    EnvironmentBroken : CUDA was asked for and torch or DGL cannot use it. Never a silent CPU run.
+    """
+    torch = _import("torch")
+    kind = requested.partition(":")[0]
+    if kind not in DEVICES or (requested != kind and not requested.removeprefix("cuda:").isdigit()):
+        raise unknown_name("device", requested, [*DEVICES, "cuda:0"])
+    if requested == "cpu":
+        return torch.device("cpu"), "asked for"
+    obstacle = cuda_obstacle(0 if requested in ("auto", "cuda") else int(requested.removeprefix("cuda:")))
+    if requested == "auto":
+        if obstacle:
+            return torch.device("cpu"), obstacle
+        return torch.device("cuda", 0), f"{torch.cuda.get_device_name(0)} is available"
+    if obstacle:
+        raise EnvironmentBroken(
+            f"Device {requested!r} was asked for, but {obstacle}.",
+            "Use --device cpu, or install torch and DGL builds with CUDA as README's section on CUDA says.",
+        )
+    index = int(requested.partition(":")[2] or 0)
+    return torch.device("cuda", index), "asked for"
+
+
+def cuda_obstacle(index: int = 0) -> str | None:
+    """Why CUDA device `index` cannot be used, or None if it can."""
+    torch = _import("torch")
+    if not torch.backends.cuda.is_built():
+        return "this torch is a build without CUDA"
+    if not torch.cuda.is_available():
+        return "torch finds no CUDA device"
+    if index >= torch.cuda.device_count():
+        return f"torch finds only {torch.cuda.device_count()} CUDA device(s)"
+    dgl = _import("dgl")
+    try:
+        dgl.graph(([0], [0])).to(torch.device("cuda", index))
+    except dgl.DGLError:
+        return "this DGL is a build without CUDA"
+    return None
+
+
+def seed_all(seed: int) -> None:
+    """Seed every generator a run draws from: torch on all devices, and DGL."""
+    _import("torch").manual_seed(seed)
+    _import("dgl").seed(seed)
+
+
+def describe_environment() -> dict[str, Any]:
+    """Versions, devices, threads and what is wrong with them, as plain data.
+
+    Returns
+    -------
+    a dictionary whose `problems` is a list of {"what", "fix"}; empty when all is well.
+    """
+    facts: dict[str, Any] = {
+        "python": platform.python_version(),
+        "executable": sys.executable,
+        "platform": platform.platform(),
+        "versions": {package: installed_version(package) for package in PACKAGES},
+        "cores": os.cpu_count(),
+        "problems": [],
+    }
+    for package, version in facts["versions"].items():
+        if version is None:
+            facts["problems"].append({"what": f"{package} is not installed.", "fix": REINSTALL_HINT})
+    try:
+        torch, _ = _import("torch"), _import("dgl")
+    except EnvironmentBroken as error:
+        facts["problems"].append({"what": error.message, "fix": error.hint})
+        return facts
+    obstacle = cuda_obstacle()
+    facts["threads"] = torch.get_num_threads()
+    facts["cuda"] = {
+        "torch_build": torch.version.cuda,
+        "devices": [torch.cuda.get_device_name(k) for k in range(torch.cuda.device_count())],
+        "usable": obstacle is None,
+        "reason": obstacle or "torch and DGL both use it",
+    }
+    if facts["cuda"]["devices"] and obstacle:
+        facts["problems"].append(
+            {"what": f"A CUDA device is present, but {obstacle}.", "fix": "See README's section on CUDA."}
+        )
+    return facts

@@ -1,0 +1,151 @@
+"""The run specification: what a run computes, checked once, hashed into its id.
+
+Field names are the option names of the command line, the keys of a TOML file and the columns of results.csv.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass, field, fields
+from typing import Any
+
+from lipgnn.catalog import ATTENTION_MODELS, FEATURE_NORMS, MODELS, NO_NORM, SCORE_NORMS, parse_norm
+from lipgnn.errors import UsageError, unknown_name
+from lipgnn.files import sha256
+
+# Part of every run id: raise it when the same specification starts to mean another computation.
+SCHEMA = 1
+
+_NORM_NAMES = ", ".join([NO_NORM, *SCORE_NORMS, *FEATURE_NORMS])
+
+
+def _option(default: Any, description: str, **limits: Any) -> Any:
+    """A field with its help text and limits: choices, low, high (both included), below (excluded)."""
+    return field(default=default, metadata={"help": description, **limits})
+
+
+@dataclass(frozen=True, kw_only=True)
+class RunSpec:
+    """One run: data, model, training. Frozen; `with_values` makes a changed copy.
+
+    Raises
+    ------
+    UsageError : a value of the wrong type, outside its limits, or in contradiction to another.
+    """
+
+    dataset: str = _option("cora", "Data set: a name of `lipgnn datasets list`, a file or a folder.")
+    split: str = _option("public", "Split: public, geom-gcn:K or random:SEED[:TRAIN:VAL] (per class).")
+    missing: float = _option(0.0, "Share of nodes outside the training set whose features are erased.", low=0, high=1)
+    model: str = _option("gat", "Kind of layer.", choices=tuple(MODELS))
+    layers: int = _option(10, "Number of layers.", low=1)
+    hidden: int = _option(8, "Width of one head; the network is heads × hidden wide.", low=1)
+    heads: int = _option(8, "Number of heads.", low=1)
+    norm: str = _option("lip", f"Score norm and feature norm, joined by +: {_NORM_NAMES}.")
+    kappa: float = _option(4.0, "LipschitzNorm keeps scores within ±1/kappa.", low=1e-6, high=1e6)
+    residual: str = _option("identity", "What a layer adds to its output.", choices=("none", "identity"))
+    weight_norm: str = _option("none", "Bound on the weights of a layer (only none so far).", choices=("none",))
+    activation: str = _option("elu", "After every layer.", choices=("elu", "relu", "tanh", "none"))
+    dropout: float = _option(0.6, "Dropout on the input of encoder and decoder.", low=0, below=1)
+    attn_dropout: float = _option(0.0, "Dropout on the attention weights of every layer.", low=0, below=1)
+    features: str = _option("row", "Features as given, or rows scaled to sum 1.", choices=("raw", "row"))
+    lr: float = _option(0.005, "Learning rate of Adam.", low=1e-12, high=1e3)
+    weight_decay: float = _option(5e-4, "L2 penalty of Adam.", low=0, high=1e3)
+    clip: float = _option(0.0, "Largest norm of the whole gradient; 0 is off.", low=0, high=1e12)
+    schedule: str = _option("none", "Course of the learning rate.", choices=("none", "plateau", "cosine"))
+    epochs: int = _option(200, "Largest number of epochs.", low=1)
+    patience: int = _option(100, "Stop after so many epochs without a better validation; 0 is off.", low=0)
+    select: str = _option("val_acc", "What chooses the best epoch.", choices=("val_acc", "val_loss"))
+    seed: int = _option(0, "Seed of weights and dropout.", low=0, high=2**32 - 1)
+    device: str = _option("auto", "auto, cpu, cuda or cuda:K.")
+    dtype: str = _option("float32", "Floating-point type.", choices=("float32", "float64"))
+    kernel: str = _option("dgl", "Implementation of attention (only dgl so far).", choices=("dgl",))
+
+    def __post_init__(self) -> None:
+        for option in fields(self):
+            object.__setattr__(self, option.name, parse_value(option.name, getattr(self, option.name)))
+        score, _ = parse_norm(self.norm)
+        if score and self.model not in ATTENTION_MODELS:
+            raise UsageError(
+                f"Norm {self.norm!r} acts on attention scores, and model {self.model!r} has none.",
+                f"Use model {' or '.join(ATTENTION_MODELS)}, or a norm among {', '.join([NO_NORM, *FEATURE_NORMS])}.",
+            )
+
+    @classmethod
+    def from_mapping(cls, values: Mapping[str, Any]) -> RunSpec:
+        """A specification from a dictionary; unknown keys are errors with the nearest match."""
+        for key in values:
+            if key not in FIELDS:
+                raise unknown_name("option", key, FIELDS)
+        return cls(**values)
+
+    def with_values(self, **changes: Any) -> RunSpec:
+        """A copy with other values, checked anew."""
+        return dataclasses.replace(self, **changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """All fields by name, in their order."""
+        return dataclasses.asdict(self)
+
+    def run_id(self, fingerprint: str) -> str:
+        """12 hex digits: the hash of what is computed, on which data.
+
+        The device is left out: it says where a run is computed, not what; a store may move between machines.
+
+        Parameters
+        ----------
+        fingerprint : of the data set, which also covers the split.
+        """
+        identity = {key: value for key, value in self.to_dict().items() if key != "device"}
+        canonical = json.dumps(
+            {"schema": SCHEMA, "fingerprint": fingerprint, "spec": identity}, sort_keys=True, allow_nan=False
+        )
+        return sha256(canonical.encode())[:12]
+
+
+FIELDS = {option.name: option for option in fields(RunSpec)}
+_TYPES = {"str": str, "int": int, "float": float}
+
+
+def parse_value(name: str, value: Any) -> Any:
+    """The value of field `name`, converted from text where needed and checked against its limits.
+
+    Raises
+    ------
+    UsageError : names the option, the value received and what is accepted.
+    """
+    option = FIELDS[name]
+    kind = _TYPES[option.type]
+    parsed = _convert(name, kind, value)
+    limits = option.metadata
+    if "choices" in limits and parsed not in limits["choices"]:
+        raise unknown_name(f"value of {name}", parsed, limits["choices"])
+    low, high, below = (limits.get(key) for key in ("low", "high", "below"))
+    outside = (
+        (low is not None and parsed < low)
+        or (high is not None and parsed > high)
+        or (below is not None and parsed >= below)
+    )
+    if outside:
+        parts = [f"at least {low}", f"at most {high}" if high is not None else None]
+        parts.append(f"below {below}" if below is not None else None)
+        raise UsageError(f"{name} must be {' and '.join(filter(None, parts))}, got {value!r}.")
+    return parsed
+
+
+def _convert(name: str, kind: type, value: Any) -> Any:
+    wanted = {str: "a text", int: "a whole number", float: "a number"}[kind]
+    failure = UsageError(f"{name} must be {wanted}, got {value!r}.")
+    if isinstance(value, bool) or (kind is str and not isinstance(value, str)):
+        raise failure
+    if kind is int and isinstance(value, float):
+        raise failure
+    try:
+        parsed = kind(value)
+    except (TypeError, ValueError):
+        raise failure from None
+    if kind is float and not math.isfinite(parsed):
+        raise failure
+    return parsed

@@ -1,0 +1,211 @@
+"""The store: one directory a run, results published once, results.csv as a view of them. No torch here.
+
+results/runs/<id>/spec.json         what is computed, written when the run begins
+                  log.jsonl         one line an epoch
+                  last.*            checkpoint to resume from (lipgnn.checkpoint)
+                  best.safetensors  the model at the selected epoch
+                  result.json       published once; its existence is the only meaning of "done"
+                  failure.json      why the last attempt ended, if it failed
+results/results.csv                 rebuilt from the result files; deleting it loses nothing
+"""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import fcntl
+import io
+import json
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from lipgnn.errors import DataError, RunFailed, UsageError
+from lipgnn.files import ensure_writable, publish_once, remove_leftovers, to_json, write_atomic
+from lipgnn.spec import FIELDS, RunSpec
+
+SCHEMA = 1
+RESULT_FIELDS = (
+    "run_id",
+    "status",
+    "epochs_run",
+    "best_epoch",
+    "train_acc",
+    "val_acc",
+    "test_acc",
+    "last_test_acc",
+    "train_loss",
+    "val_loss",
+    "max_grad_norm",
+    "parameters",
+    "seconds",
+    "seconds_per_epoch",
+    "peak_memory_mb",
+    "fingerprint",
+    "version",
+    "command",
+)
+COLUMNS = (*FIELDS, *RESULT_FIELDS)
+
+
+class Run:
+    """The directory of one run."""
+
+    def __init__(self, path: Path):
+        self.path = path
+        self.id = path.name
+        self.log_path = path / "log.jsonl"
+        self.best_path = path / "best.safetensors"
+        self.result_path = path / "result.json"
+        self.failure_path = path / "failure.json"
+        self.spec_path = path / "spec.json"
+
+    def begin(self, spec: RunSpec, fingerprint: str) -> None:
+        """Make the directory and say in it what is computed."""
+        ensure_writable(self.path)
+        remove_leftovers(self.path)
+        content = {"schema": SCHEMA, "run_id": self.id, "fingerprint": fingerprint, "spec": spec.to_dict()}
+        publish_once(self.spec_path, to_json(content))
+
+    def spec(self) -> RunSpec:
+        """The specification this run was begun with."""
+        return RunSpec.from_mapping(_read_json(self.spec_path)["spec"])
+
+    def result(self) -> dict[str, Any] | None:
+        """The published result, or None while there is none."""
+        return _read_json(self.result_path) if self.result_path.exists() else None
+
+    def publish(self, result: dict[str, Any]) -> None:
+        """Publish the result of this run, unless another process was first with the same one."""
+        publish_once(self.result_path, to_json({"schema": SCHEMA, **result}))
+        self.failure_path.unlink(missing_ok=True)
+
+    def record_failure(self, reason: str, epoch: int) -> None:
+        """Leave a note of why this attempt ended; the checkpoint stays."""
+        write_atomic(self.failure_path, to_json({"schema": SCHEMA, "reason": reason, "epoch": epoch}))
+
+    def clear(self) -> None:
+        """Delete everything in the directory but the lock of whoever clears it."""
+        for child in self.path.glob("*"):
+            if child.name != "lock":
+                shutil.rmtree(child) if child.is_dir() else child.unlink()
+
+    @contextlib.contextmanager
+    def lock(self) -> Iterator[None]:
+        """Hold the run for this process; the system lets go of it when the process ends, however it ends."""
+        ensure_writable(self.path)
+        with open(self.path / "lock", "a+b") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                raise RunFailed(
+                    f"Run {self.id} is being computed by another process.",
+                    "Wait for it; the same command then prints its result.",
+                ) from None
+            yield
+
+    def append_log(self, record: dict[str, Any]) -> None:
+        """Add the line of one epoch in a single write."""
+        line = (json.dumps(record, allow_nan=False) + "\n").encode()
+        with open(self.log_path, "ab") as file:
+            file.write(line)
+
+    def read_log(self) -> list[dict[str, Any]]:
+        """The lines of the log, without a torn last one."""
+        if not self.log_path.exists():
+            return []
+        records = []
+        for line in self.log_path.read_bytes().splitlines(keepends=True):
+            try:
+                # A line without its newline was cut, even where the rest happens to parse.
+                records.append(json.loads(line) if line.endswith(b"\n") else None)
+            except ValueError:
+                records.append(None)
+        while records and records[-1] is None:
+            records.pop()
+        if None in records:
+            raise DataError(
+                f"Line {records.index(None) + 1} of {str(self.log_path)!r} is damaged.",
+                "Run the same command with --force to compute the run anew.",
+            )
+        return records
+
+    def rewind_log(self, epoch: int) -> None:
+        """Drop the lines after `epoch`, and a torn last one: a resumed run writes them again."""
+        kept = [record for record in self.read_log() if record["epoch"] <= epoch]
+        write_atomic(self.log_path, b"".join((json.dumps(r, allow_nan=False) + "\n").encode() for r in kept))
+
+    def sync_log(self) -> None:
+        """Force the log to disk; a checkpoint must never be newer than the log that leads to it."""
+        with open(self.log_path, "ab") as file:
+            os.fsync(file.fileno())
+
+
+class Store:
+    """A folder of runs and the table of their results."""
+
+    def __init__(self, root: Path):
+        self.root = root
+        self.runs_path = root / "runs"
+        self.csv_path = root / "results.csv"
+
+    def run(self, run_id: str) -> Run:
+        """The run with exactly this id, whether it exists or not."""
+        return Run(self.runs_path / run_id)
+
+    def find(self, prefix: str) -> Run:
+        """The one run whose id starts with `prefix`.
+
+        Raises
+        ------
+        UsageError : none or several do.
+        """
+        known = sorted(path.name for path in self.runs_path.glob("*") if (path / "spec.json").exists())
+        matches = [name for name in known if re.fullmatch(r"[0-9a-f]+", prefix) and name.startswith(prefix)]
+        if len(matches) == 1:
+            return self.run(matches[0])
+        if matches:
+            raise UsageError(f"Run {prefix!r} is ambiguous: {', '.join(matches[:10])}.", "Give more digits of the id.")
+        raise UsageError(
+            f"No run {prefix!r} in {str(self.runs_path)!r}.",
+            f"Runs there: {', '.join(known[:10]) or 'none'}{' …' if len(known) > 10 else ''}.",
+        )
+
+    def results(self) -> list[dict[str, Any]]:
+        """All published results, each a dictionary with the keys of COLUMNS, ordered by their specifications."""
+        rows = []
+        for path in sorted(self.runs_path.glob("*/result.json")):
+            result = _read_json(path)
+            try:
+                rows.append({name: result[name] for name in COLUMNS})
+            except KeyError as error:
+                hint = "Remove that run's folder and compute it anew."
+                raise DataError(f"{str(path)!r} has no {error.args[0]!r}.", hint) from None
+        return sorted(rows, key=lambda row: [(row[name] is None, str(type(row[name])), row[name]) for name in FIELDS])
+
+    def rebuild_csv(self) -> None:
+        """Write results.csv anew from the result files."""
+        text = io.StringIO(newline="")
+        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(self.results())
+        write_atomic(self.csv_path, text.getvalue().encode())
+
+
+def _read_json(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_bytes())
+        schema = content["schema"]
+    except (OSError, ValueError, TypeError, KeyError) as error:
+        raise DataError(
+            f"Cannot read {str(path)!r}: {error}.", "Remove that run's folder and compute it anew."
+        ) from error
+    if schema != SCHEMA:
+        raise DataError(
+            f"{str(path)!r} has schema version {schema!r}; this version of lipgnn reads {SCHEMA}.",
+            "Read it with the version of lipgnn that wrote it.",
+        )
+    return content

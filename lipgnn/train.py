@@ -1,0 +1,177 @@
+"""One training run as a generator of events; nothing is printed here."""
+
+from __future__ import annotations
+
+import resource
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import torch
+
+import lipgnn
+from lipgnn.checkpoint import CheckpointFile, save_model
+from lipgnn.config import command_for
+from lipgnn.datasets import Dataset
+from lipgnn.errors import Interrupted, LipgnnError, RunFailed
+from lipgnn.runtime import choose_device
+from lipgnn.spec import RunSpec
+from lipgnn.store import Run, Store
+from lipgnn.training import Diverged, Epoch, Training
+
+
+@dataclass(frozen=True)
+class Started:
+    """A run begins, or goes on after `resumed_epoch`."""
+
+    run_id: str
+    device: str
+    device_reason: str
+    parameters: int
+    resumed_epoch: int
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run is done: its published result."""
+
+    result: dict[str, Any]
+
+
+def train(
+    spec: RunSpec,
+    dataset: Dataset,
+    store: Store,
+    *,
+    force: bool = False,
+    save_every: int = 10,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Iterator[Started | Epoch | Finished]:
+    """Compute a run, or go on with it, or give its stored result.
+
+    Parameters
+    ----------
+    force : forget what the store has of this run.
+    save_every : epochs between checkpoints.
+    should_stop : asked after every epoch; True ends the run with a checkpoint.
+
+    Raises
+    ------
+    Interrupted : after `should_stop`; the same call goes on from there.
+    RunFailed : the run could not be computed; the reason is in failure.json.
+    """
+    run = store.run(spec.run_id(dataset.fingerprint))
+    with run.lock():
+        if force:
+            run.clear()
+        result = run.result()
+        if result is None:
+            device, reason = choose_device(spec.device)
+            spec = spec.with_values(device=str(device))
+            run.begin(spec, dataset.fingerprint)
+            result = yield from _compute(spec, dataset, run, device, reason, save_every, should_stop)
+            store.rebuild_csv()
+    yield Finished(result)
+
+
+def _compute(
+    spec: RunSpec,
+    dataset: Dataset,
+    run: Run,
+    device: torch.device,
+    reason: str,
+    save_every: int,
+    should_stop: Callable[[], bool],
+) -> Iterator[Started | Epoch]:
+    """Train to the end and publish; returns the result."""
+    training = Training(spec, dataset, device)
+    checkpoint = CheckpointFile(run.path)
+    saved = checkpoint.read(spec)
+    if saved:
+        training.restore(*saved)
+    run.rewind_log(training.epoch)
+    parameters = sum(p.numel() for p in training.network.parameters())
+    yield Started(run.id, str(device), reason, parameters, training.epoch)
+
+    def keep(weights_too: bool = False) -> None:
+        run.sync_log()
+        training.save(checkpoint)
+        if weights_too and training.best:
+            save_model(
+                run.best_path,
+                training.best_weights,
+                spec=spec,
+                fingerprint=dataset.fingerprint,
+                shape=(dataset.num_features, dataset.num_classes),
+                class_names=dataset.class_names,
+            )
+
+    diverged = None
+    try:
+        while not training.finished:
+            record = training.step()
+            run.append_log(asdict(record))
+            yield record
+            if training.finished:
+                break
+            if should_stop():
+                keep(weights_too=True)
+                raise Interrupted(
+                    f"Stopped after epoch {training.epoch}; the state is saved.", "The same command goes on from there."
+                )
+            if training.epoch % save_every == 0:
+                keep()
+    except Diverged as error:
+        diverged = str(error)
+    except LipgnnError:
+        raise
+    except (RuntimeError, MemoryError) as error:
+        run.record_failure(f"{type(error).__name__}: {error}", training.epoch)
+        raise _failed(error, training.epoch) from error
+    keep(weights_too=True)
+    result = _result(spec, training, run.id, dataset.fingerprint, parameters, diverged)
+    run.publish(result)
+    return result
+
+
+def _result(
+    spec: RunSpec, training: Training, run_id: str, fingerprint: str, parameters: int, diverged: str | None
+) -> dict[str, Any]:
+    """The row of a run in results.csv, and where it diverged if it did."""
+    best, last = training.best, training.last
+    selected = ("train_acc", "val_acc", "test_acc", "train_loss", "val_loss")
+    return {
+        **spec.to_dict(),
+        "run_id": run_id,
+        "status": "diverged" if diverged else "done",
+        "epochs_run": training.epoch,
+        "best_epoch": best.epoch if best else None,
+        **{name: getattr(best, name, None) for name in selected},
+        "last_test_acc": last.test_acc if last else None,
+        "max_grad_norm": training.max_grad_norm,
+        "parameters": parameters,
+        "seconds": training.seconds,
+        "seconds_per_epoch": training.seconds / training.epoch if training.epoch else None,
+        "peak_memory_mb": _peak_memory_mb(training.device),
+        "fingerprint": fingerprint,
+        "version": lipgnn.__version__,
+        "command": command_for(spec),
+        "diverged_at": diverged,
+    }
+
+
+def _failed(error: Exception, epoch: int) -> RunFailed:
+    text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+    hint = "Run with --debug for the traceback."
+    if isinstance(error, MemoryError) or "memory" in text.lower():
+        hint = "Use fewer heads, a smaller width or fewer layers."
+    return RunFailed(f"The run failed in epoch {epoch + 1}: {text}.", hint)
+
+
+def _peak_memory_mb(device: torch.device) -> float:
+    """Largest memory of the process so far, or of the CUDA device."""
+    if device.type == "cuda":
+        return round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)

@@ -1,0 +1,217 @@
+"""The state of a run, epoch by epoch: network, optimizer, selection by validation, and how they are saved."""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import torch
+from torch import nn
+
+from lipgnn.checkpoint import CheckpointFile, Tensors
+from lipgnn.datasets import Dataset
+from lipgnn.divergence import first_nonfinite_gradient, first_nonfinite_output
+from lipgnn.models import DeepGNN
+from lipgnn.runtime import seed_all
+from lipgnn.spec import RunSpec
+
+
+@dataclass(frozen=True)
+class Epoch:
+    """What one epoch came to; also one line of log.jsonl. Metrics are of the updated weights, without dropout."""
+
+    epoch: int
+    train_loss: float
+    train_acc: float
+    val_loss: float
+    val_acc: float
+    test_acc: float
+    grad_norm: float
+    lr: float
+    best_epoch: int
+    seconds: float
+
+
+class Diverged(Exception):
+    """A loss, an output or a gradient is not finite."""
+
+
+class Training:
+    """Everything of a run that changes from epoch to epoch.
+
+    Parameters
+    ----------
+    spec : what to compute.
+    dataset : the data of `spec`.
+    device : where.
+    """
+
+    def __init__(self, spec: RunSpec, dataset: Dataset, device: torch.device):
+        self.spec = spec
+        seed_all(spec.seed)
+        self.network = DeepGNN.from_spec(spec, dataset.num_features, dataset.num_classes).to(device)
+        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=spec.lr, weight_decay=spec.weight_decay)
+        self.scheduler = _schedule(spec, self.optimizer)
+        self.graph = dataset.graph.to(device)
+        self.features = dataset.features.to(device, getattr(torch, spec.dtype))
+        self.labels = dataset.labels.to(device)
+        self.masks = {
+            "train": dataset.train_mask.to(device),
+            "val": dataset.val_mask.to(device),
+            "test": dataset.test_mask.to(device),
+        }
+        self.device = device
+        self.epoch = 0
+        self.seconds = 0.0
+        self.max_grad_norm = 0.0
+        self.last: Epoch | None = None
+        self.best: Epoch | None = None
+        self.best_weights: Tensors = {}
+
+    def step(self) -> Epoch:
+        """Train for one epoch and evaluate.
+
+        Raises
+        ------
+        Diverged : the weights are those before the step, whose loss and gradients were the last finite ones.
+        """
+        began = time.perf_counter()
+        self.network.train()
+        self.optimizer.zero_grad()
+        logits = self.network(self.graph, self.features)
+        loss = self._loss(logits, "train")
+        if not loss.isfinite():
+            raise Diverged(self._first_bad_output())
+        loss.backward()
+        grad_norm = self._gradient_norm()
+        if not math.isfinite(grad_norm):
+            raise Diverged(f"gradient of the {first_nonfinite_gradient(self.network) or 'loss'}")
+        before = _copy(self.network.state_dict())
+        lr = self.optimizer.param_groups[0]["lr"]
+        self.optimizer.step()
+        metrics = self._evaluate()
+        if metrics is None:
+            where = self._first_bad_output()
+            self.network.load_state_dict(before)
+            raise Diverged(where)
+        self._advance_schedule(metrics["val_loss"])
+        self.epoch += 1
+        self.max_grad_norm = max(self.max_grad_norm, grad_norm)
+        seconds = time.perf_counter() - began
+        self.seconds += seconds
+        record = Epoch(self.epoch, **metrics, grad_norm=grad_norm, lr=lr, best_epoch=self.epoch, seconds=seconds)
+        self.last = self._select(record)
+        return self.last
+
+    @property
+    def finished(self) -> bool:
+        """Whether the epochs are used up or patience has run out."""
+        waited = self.epoch - self.best.epoch if self.best else 0
+        return self.epoch >= self.spec.epochs or (self.spec.patience > 0 and waited >= self.spec.patience)
+
+    @torch.no_grad()
+    def _evaluate(self) -> dict[str, float] | None:
+        """Losses and accuracies without dropout; None where an output is not finite."""
+        self.network.eval()
+        logits = self.network(self.graph, self.features)
+        if not logits.isfinite().all():
+            return None
+        correct = logits.argmax(dim=1) == self.labels
+        accuracy = {f"{part}_acc": correct[mask].double().mean().item() for part, mask in self.masks.items()}
+        losses = {f"{part}_loss": self._loss(logits, part).item() for part in ("train", "val")}
+        return accuracy | losses
+
+    def _loss(self, logits: torch.Tensor, part: str) -> torch.Tensor:
+        mask = self.masks[part]
+        return nn.functional.cross_entropy(logits[mask], self.labels[mask])
+
+    def _gradient_norm(self) -> float:
+        """Norm of the whole gradient in double precision, then the gradient clipped to `spec.clip`."""
+        gradients = [p.grad for p in self.network.parameters() if p.grad is not None]
+        norms = [torch.linalg.vector_norm(g, dtype=torch.float64) for g in gradients]
+        total = torch.linalg.vector_norm(torch.stack(norms)).item()
+        if 0 < self.spec.clip < total:
+            for gradient in gradients:
+                gradient.mul_(self.spec.clip / total)
+        return total
+
+    def _first_bad_output(self) -> str:
+        where = first_nonfinite_output(self.network, self.graph, self.features)
+        return f"output of the {where or 'loss'}"
+
+    def _advance_schedule(self, val_loss: float) -> None:
+        if isinstance(self.scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):
+            self.scheduler.step(val_loss)
+        elif self.scheduler is not None:
+            self.scheduler.step()
+
+    def _select(self, record: Epoch) -> Epoch:
+        """Keep the weights if this epoch is the best so far by validation alone; the earlier wins a tie."""
+        if self.best is None or _merit(record, self.spec.select) > _merit(self.best, self.spec.select):
+            self.best, self.best_weights = record, _copy(self.network.state_dict())
+            return record
+        return replace(record, best_epoch=self.best.epoch)
+
+    def save(self, checkpoint: CheckpointFile) -> None:
+        """Write all of this to a checkpoint."""
+        tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
+        tensors |= {f"best.{name}": tensor for name, tensor in self.best_weights.items()}
+        for index, state in self.optimizer.state_dict()["state"].items():
+            tensors |= {f"optimizer.{index}.{name}": tensor for name, tensor in state.items()}
+        tensors["rng.cpu"] = torch.get_rng_state()
+        if self.device.type == "cuda":
+            tensors["rng.cuda"] = torch.cuda.get_rng_state(self.device)
+        state = {
+            "epoch": self.epoch,
+            "seconds": self.seconds,
+            "max_grad_norm": self.max_grad_norm,
+            "last": asdict(self.last) if self.last else None,
+            "best": asdict(self.best) if self.best else None,
+            "lr": self.optimizer.param_groups[0]["lr"],
+            "scheduler": self.scheduler.state_dict() if self.scheduler else None,
+        }
+        checkpoint.write(tensors, state, self.spec)
+
+    def restore(self, tensors: Tensors, state: dict[str, Any]) -> None:
+        """Go on from a checkpoint as if there had been no interruption."""
+        groups: dict[str, Tensors] = {"network": {}, "best": {}, "optimizer": {}, "rng": {}}
+        for name, tensor in tensors.items():
+            group, _, rest = name.partition(".")
+            groups[group][rest] = tensor
+        self.network.load_state_dict(groups["network"])
+        self.best_weights = {name: tensor.to(self.device) for name, tensor in groups["best"].items()}
+        optimizer = self.optimizer.state_dict()
+        for name, tensor in groups["optimizer"].items():
+            index, _, key = name.partition(".")
+            optimizer["state"].setdefault(int(index), {})[key] = tensor
+        optimizer["param_groups"][0]["lr"] = state["lr"]
+        self.optimizer.load_state_dict(optimizer)
+        if self.scheduler:
+            self.scheduler.load_state_dict(state["scheduler"])
+        torch.set_rng_state(groups["rng"]["cpu"])
+        if "cuda" in groups["rng"] and self.device.type == "cuda":
+            torch.cuda.set_rng_state(groups["rng"]["cuda"], self.device)
+        self.epoch, self.seconds, self.max_grad_norm = state["epoch"], state["seconds"], state["max_grad_norm"]
+        self.last = Epoch(**state["last"]) if state["last"] else None
+        self.best = Epoch(**state["best"]) if state["best"] else None
+
+
+def _merit(record: Epoch, select: str) -> tuple[float, float]:
+    """Larger is better; the other validation metric breaks ties."""
+    merit = (record.val_acc, -record.val_loss)
+    return merit if select == "val_acc" else merit[::-1]
+
+
+def _schedule(spec: RunSpec, optimizer: torch.optim.Optimizer) -> Any:
+    """The scheduler of a run; plateau has torch's defaults, on the validation loss."""
+    if spec.schedule == "plateau":
+        return torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
+    if spec.schedule == "cosine":
+        return torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=spec.epochs)
+    return None
+
+
+def _copy(weights: Tensors) -> Tensors:
+    return {name: tensor.detach().clone() for name, tensor in weights.items()}
