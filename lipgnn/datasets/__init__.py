@@ -55,5 +55,6 @@ def read(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None) 
         return planted.generate()
     path = locate(name_or_path, data_dir=data_dir)
     source = detect(path)(path)
-    by_name = isinstance(name_or_path, str) and not os.path.exists(name_or_path)
-    return dataclasses.replace(source, name=name_or_path) if by_name and source.name != name_or_path else source
+    if path != Path(name_or_path) and source.name != name_or_path:
+        source = dataclasses.replace(source, name=name_or_path)
+    return source

@@ -52,7 +52,8 @@ def locate(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None
         return found
     if is_name and text in DATASETS:
         raise DataError(f"Data set {text!r} is not in the data directory {str(directory)!r}.", _remedy(text, directory))
-    if os.path.exists(text) or (not is_name and "\0" not in text and recognize(Path(text))):
+    # The path of a Planetoid set, folder/ind.NAME, is no file itself but the beginning of eight.
+    if os.path.exists(text) or os.path.exists(f"{text}.graph"):
         return Path(text)
     if is_name:
         raise unknown_name("data set", text, [*DATASETS, *(name for name, _ in cached(directory))])

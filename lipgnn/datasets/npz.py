@@ -145,7 +145,8 @@ def _numbers(arrays: Arrays, name: str) -> np.ndarray:
     array = _required(arrays, name)
     if array.dtype.kind not in "iufb":
         raise ValueError(f"member {name!r} holds {array.dtype}, not numbers")
-    return array.astype(np.float32)
+    with np.errstate(over="ignore"):  # an infinity is reported by Source
+        return array.astype(np.float32)
 
 
 def _strings(arrays: Arrays, name: str) -> tuple[str, ...] | None:

@@ -84,6 +84,8 @@ def _read(path: Path, required: tuple[str, ...]) -> pandas.DataFrame:
         raise damaged(path, error.strerror or str(error)) from error
     except (ValueError, EOFError, zlib.error) as error:
         raise damaged(path, f"not a table ({str(error).strip()})") from error
+    if not isinstance(table.index, pandas.RangeIndex) or table.isna().any(axis=None):
+        raise damaged(path, "a line has more or fewer fields than the header")
     if missing := [column for column in required if column not in table]:
         raise damaged(path, f"column {missing[0]!r} is missing")
     return table
@@ -104,7 +106,8 @@ def _features(path: Path, columns: pandas.DataFrame) -> np.ndarray:
     values = np.empty(columns.shape, dtype=np.float32)
     for index, column in enumerate(columns):
         try:
-            values[:, index] = pandas.to_numeric(columns[column])
+            with np.errstate(over="ignore"):  # an infinity is reported by Source
+                values[:, index] = pandas.to_numeric(columns[column])
         except (ValueError, TypeError) as error:
             raise damaged(path, f"feature column {column!r} holds something that is not a number ({error})") from error
     return values
