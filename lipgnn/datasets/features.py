@@ -22,8 +22,11 @@ def build_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: 
     ------
     ValueError : parts that do not fit; scipy's own constructor lets out-of-range indices through.
     """
-    matrix = sparse.csr_array((data, indices.astype(np.int64), indptr.astype(np.int64)), shape=shape)
-    matrix.check_format(full_check=True)
+    try:
+        matrix = sparse.csr_array((data, indices.astype(np.int64), indptr.astype(np.int64)), shape=shape)
+        matrix.check_format(full_check=True)
+    except ValueError as error:
+        raise ValueError(f"the parts of a CSR matrix do not fit ({error})") from error
     return canonical(matrix)
 
 

@@ -23,6 +23,11 @@ _LAYOUTS = ("geom-gcn", "planetoid", "splits")
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
 
 
+def is_name(text: str) -> bool:
+    """Whether `text` can be the name of a data set, and so of a file."""
+    return _NAME.fullmatch(text) is not None
+
+
 def data_directory() -> Path:
     """The folder for data sets the user brings: LIPGNN_DATA, or the user's cache directory."""
     return Path(os.environ.get(VARIABLE) or platformdirs.user_cache_dir("lipgnn"))
@@ -45,17 +50,17 @@ def locate(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None
     """
     text = os.fspath(name_or_path)
     directory = Path(data_dir) if data_dir is not None else data_directory()
-    is_name = isinstance(name_or_path, str) and _NAME.fullmatch(text) is not None
-    if is_name and text in DATASETS and DATASETS[text].origin == SHIPS:
+    named = isinstance(name_or_path, str) and is_name(text)
+    if named and text in DATASETS and DATASETS[text].origin == SHIPS:
         return shipped_directory() / f"{text}.npz"
-    if is_name and (found := _in_directory(text, directory)):
+    if named and (found := _in_directory(text, directory)):
         return found
-    if is_name and text in DATASETS:
+    if named and text in DATASETS:
         raise DataError(f"Data set {text!r} is not in the data directory {str(directory)!r}.", _remedy(text, directory))
     # The path of a Planetoid set, folder/ind.NAME, is no file itself but the beginning of eight.
     if os.path.exists(text) or os.path.exists(f"{text}.graph"):
         return Path(text)
-    if is_name:
+    if named:
         raise unknown_name("data set", text, [*DATASETS, *(name for name, _ in cached(directory))])
     raise DataError(f"No such file or folder: {text!r}.", f"Give the name of a data set, or the path of {READABLE}.")
 
@@ -67,7 +72,7 @@ def cached(data_dir: Path | None = None) -> list[tuple[str, Path]]:
     taken = {path for path in found.values() if path}
     for entry in directory.iterdir() if directory.is_dir() else ():
         name = entry.name.removesuffix(".npz")
-        if name not in {*DATASETS, *_LAYOUTS} and _NAME.fullmatch(name):
+        if name not in {*DATASETS, *_LAYOUTS} and is_name(name):
             path = _in_directory(name, directory)
             found[name] = path if path not in taken else None
     return [(name, path) for name, path in sorted(found.items()) if path]

@@ -63,7 +63,7 @@ def read_npz(path: Path) -> Source:
         return Source(
             name=path.stem,
             edges=_edges(arrays),
-            directed=bool(arrays["directed"].item()) if "directed" in arrays else False,
+            directed=_directed(arrays),
             features=features,
             labels=_integers(arrays, "labels"),
             splits=_splits(arrays, features.shape[0]),
@@ -156,6 +156,13 @@ def _strings(arrays: Arrays, name: str) -> tuple[str, ...] | None:
     if array.dtype.kind != "U" or array.ndim != 1 or len(set(array.tolist())) != len(array):
         raise ValueError(f"member {name!r} is not a list of different strings")
     return tuple(array.tolist())
+
+
+def _directed(arrays: Arrays) -> bool:
+    flag = arrays.get("directed", np.array(False))
+    if flag.size != 1 or flag.dtype != bool:
+        raise ValueError("member 'directed' is not one boolean")
+    return bool(flag.item())
 
 
 def _edges(arrays: Arrays) -> np.ndarray:

@@ -1,0 +1,56 @@
+"""Any readable format into one npz file of the data directory."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+
+from lipgnn.catalog import DATASETS
+from lipgnn.datasets.formats import detect
+from lipgnn.datasets.locate import data_directory, is_name
+from lipgnn.datasets.npz import write_npz
+from lipgnn.datasets.tables import read_tables
+from lipgnn.errors import UsageError
+from lipgnn.files import ensure_writable
+
+
+def import_source(
+    path: Path,
+    *,
+    edges: Path | None = None,
+    name: str | None = None,
+    directed: bool | None = None,
+    force: bool = False,
+) -> Path:
+    """Read `path` in whatever format it is and write it as `<name>.npz` into the data directory.
+
+    Parameters
+    ----------
+    edges : the table of edges, where `path` is a table of nodes.
+    name : to be known by from now on; by default the name of the source.
+    directed : take the edges as listed (True) or in both directions (False), in place of the format's habit.
+    force : replace an earlier import of that name.
+
+    Returns
+    -------
+    the file written.
+
+    Raises
+    ------
+    UsageError : the name cannot be used, is taken, or the directory cannot be written to.
+    DataError : the source cannot be read.
+    """
+    source = read_tables(path, edges, name=path.name.split(".")[0]) if edges else detect(path)(path)
+    name = name if name is not None else re.sub(r"[^A-Za-z0-9_-]+", "-", source.name).strip("-_")
+    if not is_name(name):
+        raise UsageError(f"{name!r} cannot be a name.", "Use letters, digits, - and _, e.g. --name my-graph.")
+    if name in DATASETS and DATASETS[name].origin != "data directory":
+        raise UsageError(f"{name!r} is the name of a data set that comes with lipgnn.", "Choose another --name.")
+    target = data_directory() / f"{name}.npz"
+    if target.exists() and not force:
+        raise UsageError(f"{str(target)!r} exists.", "Choose another --name, or replace it with --force.")
+    ensure_writable(target.parent, remedy="Choose another folder with LIPGNN_DATA.")
+    changes = {"name": name} if directed is None else {"name": name, "directed": directed}
+    write_npz(dataclasses.replace(source, **changes), target)
+    return target

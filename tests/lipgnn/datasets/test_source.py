@@ -1,0 +1,63 @@
+"""Sources refuse parts that do not fit, and say where they came from and why."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from lipgnn.datasets import Split
+from lipgnn.errors import DataError
+
+
+def _split(train=(0,), val=(1,), test=(2,), nodes=6):
+    masks = np.zeros((3, nodes), dtype=bool)
+    for mask, index in zip(masks, (train, val, test), strict=True):
+        mask[list(index)] = True
+    return {"public": Split(*masks)}
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"edges": np.array([[0], [6]])}, "node 6, outside 0..5"),
+        ({"edges": np.array([[-1], [0]])}, "node -1, outside 0..5"),
+        ({"edges": np.zeros((3, 2), dtype=np.int64)}, "edges are int64 of shape (3, 2)"),
+        ({"edges": np.zeros((2, 1))}, "edges are float64"),
+        ({"labels": np.array([0, 1, 1, 0, 2])}, "labels are int64 of shape (5,)"),
+        ({"labels": np.array([0, 1, 1, 0, 2, -2])}, "label -2"),
+        ({"labels": np.full(6, -1), "splits": {}}, "no node has a label"),
+        ({"class_names": ("a", "b")}, "label 2 has no name"),
+        ({"features": np.zeros((6, 2))}, "features are float64"),
+        ({"features": np.zeros((6, 0), np.float32)}, "shape (6, 0)"),
+        ({"features": np.full((6, 2), np.nan, np.float32)}, "infinite or not a number"),
+        ({"features": sparse.csr_array(np.full((6, 2), np.inf, np.float32))}, "infinite or not a number"),
+        ({"features": sparse.csr_matrix(np.ones((6, 2), np.float32))}, "csr_matrix"),
+        ({"splits": _split(val=(0,))}, "two of its masks"),
+        ({"splits": _split(train=())}, "no training node"),
+        ({"splits": _split(test=(5,))}, "without a label in its test mask"),
+        ({"splits": _split(nodes=7)}, "shape (7,)"),
+        ({"splits": {"public": Split(*np.eye(3, 6, dtype=np.int64))}}, "mask of split 'public' is int64"),
+    ],
+)
+def test_what_does_not_fit_is_refused(make_source, changes, reason):
+    with pytest.raises(DataError) as caught:
+        make_source(**changes)
+    assert reason in caught.value.message
+    assert "'small-origin'" in caught.value.message
+
+
+def test_counts(make_source):
+    source = make_source()
+    assert (source.num_nodes, source.num_features, source.num_classes) == (6, 2, 3)
+    assert make_source(class_names=("a", "b", "c", "d")).num_classes == 4
+
+
+def test_a_graph_may_have_no_edges_and_no_splits(make_source):
+    assert make_source(edges=np.zeros((2, 0), np.int64), splits={}).edges.shape == (2, 0)
+
+
+@pytest.mark.parametrize("index", [[-1], [6]])
+def test_split_of_indices_does_not_wrap_around(index):
+    with pytest.raises(ValueError, match="val split names a node outside"):
+        Split.of_indices(6, np.array([0]), np.array(index), np.array([2]))
