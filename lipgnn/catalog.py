@@ -33,27 +33,36 @@ class DatasetEntry(Entry):
     ----------
     origin : "ships" (a file in data/), "generated", or "data directory" (the user brings the files).
     source : who published it.
+    fingerprint : of the data with its public split, for those that ship.
     """
 
     origin: str = "data directory"
     source: str = ""
+    fingerprint: str | None = None
 
 
 _PLANETOID = "Planetoid (Yang et al. 2016), from LINQS (Sen et al. 2008)"
-_GEOM_GCN = "Geom-GCN (Pei et al. 2020)"
-_FIRST_SPLIT = {"split": "geom-gcn:0"}
+
+
+def _planetoid(description: str, fingerprint: str) -> DatasetEntry:
+    return DatasetEntry(description, {}, "ships", _PLANETOID, fingerprint)
+
+
+def _geom_gcn(description: str) -> DatasetEntry:
+    return DatasetEntry(description, {"split": "geom-gcn:0"}, "data directory", "Geom-GCN (Pei et al. 2020)")
+
 
 DATASETS: dict[str, DatasetEntry] = {
-    "cora": DatasetEntry("citations between machine-learning papers, 7 topics", {}, "ships", _PLANETOID),
-    "citeseer": DatasetEntry("citations between computer-science papers, 6 topics", {}, "ships", _PLANETOID),
-    "pubmed": DatasetEntry("citations between diabetes papers, 3 types", {}, "ships", _PLANETOID),
+    "cora": _planetoid("citations between machine-learning papers, 7 topics", "2f076c7e7e3e6f37"),
+    "citeseer": _planetoid("citations between computer-science papers, 6 topics", "b7277d34a3c61321"),
+    "pubmed": _planetoid("citations between diabetes papers, 3 types", "29c28cc750352a49"),
     "planted": DatasetEntry("a small planted partition, for tests and demonstrations", {}, "generated", "lipgnn"),
-    "chameleon": DatasetEntry("links between Wikipedia pages, 5 traffic classes", _FIRST_SPLIT, source=_GEOM_GCN),
-    "squirrel": DatasetEntry("links between Wikipedia pages, 5 traffic classes", _FIRST_SPLIT, source=_GEOM_GCN),
-    "film": DatasetEntry("actors named on the same page, 5 types", _FIRST_SPLIT, source=_GEOM_GCN),
-    "texas": DatasetEntry("links between university pages, 5 types", _FIRST_SPLIT, source=_GEOM_GCN),
-    "wisconsin": DatasetEntry("links between university pages, 5 types", _FIRST_SPLIT, source=_GEOM_GCN),
-    "cornell": DatasetEntry("links between university pages, 5 types", _FIRST_SPLIT, source=_GEOM_GCN),
+    "chameleon": _geom_gcn("links between Wikipedia pages, 5 traffic classes"),
+    "squirrel": _geom_gcn("links between Wikipedia pages, 5 traffic classes"),
+    "film": _geom_gcn("actors named on the same page, 5 types"),
+    "texas": _geom_gcn("links between university pages, 5 types"),
+    "wisconsin": _geom_gcn("links between university pages, 5 types"),
+    "cornell": _geom_gcn("links between university pages, 5 types"),
     "ogbn-arxiv": DatasetEntry("citations between arXiv papers, 40 subjects", source="OGB (Hu et al. 2020)"),
 }
 

@@ -74,8 +74,8 @@ def resolve(flags: Mapping[str, Any], environ: Mapping[str, str], config: Path |
     return Resolved(spec, {name: chosen[name][1] if name in chosen else "built-in" for name in FIELDS})
 
 
-def command_for(spec: RunSpec) -> str:
-    """The shortest `lipgnn train` command that gives `spec`: only what differs from the defaults."""
+def command_for(spec: RunSpec, *further: str) -> str:
+    """The shortest `lipgnn train` command that gives `spec`, only what differs from the defaults; then `further`."""
     given = {"dataset": spec.dataset, "model": spec.model}
     defaults = resolve(given, {}).spec.to_dict()
     words = ["lipgnn", "train", "--dataset", spec.dataset]
@@ -85,7 +85,7 @@ def command_for(spec: RunSpec) -> str:
             continue
         if name in ("model", "layers", "norm", "seed") or value != defaults[name]:
             words += [f"--{name.replace('_', '-')}", str(value)]
-    return shlex.join(words)
+    return shlex.join([*words, *further])
 
 
 def unknown_variables(environ: Mapping[str, str]) -> list[str]:

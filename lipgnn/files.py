@@ -55,8 +55,8 @@ def remove_leftovers(folder: Path) -> None:
         leftover.unlink(missing_ok=True)
 
 
-def ensure_writable(folder: Path) -> None:
-    """Create `folder` and prove that a file can be written in it, or say why not.
+def ensure_writable(folder: Path, remedy: str = "Choose another folder with --results (or LIPGNN_RESULTS).") -> None:
+    """Create `folder` and prove that a file can be written in it, or say why not and what to do.
 
     Raises
     ------
@@ -69,7 +69,7 @@ def ensure_writable(folder: Path) -> None:
     except OSError as error:
         raise UsageError(
             f"Cannot write to {str(folder)!r}: {error.strerror or error}.",
-            "Choose another folder with --results (or LIPGNN_RESULTS).",
+            remedy,
         ) from error
 
 

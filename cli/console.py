@@ -1,0 +1,137 @@
+"""Everything that is shown to people; the only importer of rich.
+
+Data goes to stdout, everything else to stderr. Text from outside is shown as it is: never as markup, and with
+its control characters spelled out.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from rich import box
+from rich.console import Console
+from rich.panel import Panel
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.table import Table
+from rich.text import Text
+
+DASH = "–"
+
+
+def out() -> Console:
+    """The console for data; made when used, so that it writes to the stdout of that moment."""
+    return Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
+
+
+def err() -> Console:
+    """The console for everything that is not data."""
+    return Console(file=sys.stderr, markup=False, highlight=False, emoji=False)
+
+
+def clean(value: Any) -> str:
+    """Text with every control character spelled out, so that it cannot steer a terminal."""
+    return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in str(value))
+
+
+def note(text: str) -> None:
+    """A line on stderr."""
+    err().print(Text(clean(text)), soft_wrap=True)
+
+
+def fail(message: str, hint: str | None) -> None:
+    """An error on stderr: what was wrong, then what to do."""
+    line = Text("Error: ", style="bold red") + Text(clean(message), style="default")
+    err().print(line, soft_wrap=True)
+    if hint:
+        err().print(Text(clean(hint)), soft_wrap=True)
+
+
+def print_json(value: Any) -> None:
+    """One JSON object on stdout."""
+    print(json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
+def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None) -> None:
+    """A table on stdout; columns of numbers are aligned right, a missing value is a dash."""
+    rows = [list(row) for row in rows]
+    table = Table(box=box.SIMPLE_HEAD, title=Text(clean(title)) if title else None, title_justify="left")
+    for index, column in enumerate(columns):
+        numeric = any(isinstance(row[index], int | float) for row in rows)
+        table.add_column(Text(clean(column)), justify="right" if numeric else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(cell(value)) for value in row))
+    out().print(table)
+
+
+def cell(value: Any) -> str:
+    """A value as a table shows it."""
+    if value is None or value == "":
+        return DASH
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    if isinstance(value, float):
+        return f"{value:.4g}"
+    return clean(value)
+
+
+def print_panel(title: str, facts: Iterable[tuple[str, str]], *, good: bool = True) -> None:
+    """A summary on stdout: facts by name."""
+    grid = Table.grid(padding=(0, 2))
+    for name, value in facts:
+        grid.add_row(Text(name, style="dim"), Text(clean(value), overflow="fold"))
+    border = "green" if good else "red"
+    out().print(Panel(grid, title=Text(clean(title)), title_align="left", border_style=border, expand=False))
+
+
+def print_next(*commands: str) -> None:
+    """The commands worth typing next, on stderr, each on one line to copy."""
+    note("Next:")
+    for line in commands:
+        note(f"  {line}")
+
+
+class _EpochColumn(ProgressColumn):
+    """Epoch, loss, accuracies and gradient of the last epoch."""
+
+    def render(self, task: Task) -> Text:
+        return Text(task.fields["status"])
+
+
+class EpochProgress:
+    """Live progress of a run: a bar on a terminal, a line every few epochs elsewhere, nothing if quiet.
+
+    Parameters
+    ----------
+    epochs : the largest number of epochs.
+    quiet : show nothing.
+    every_epoch : a line for every epoch instead of the bar.
+    """
+
+    def __init__(self, epochs: int, *, quiet: bool, every_epoch: bool):
+        self.quiet = quiet
+        self.stride = 1 if every_epoch else max(1, epochs // 10)
+        self.epochs = epochs
+        console = err()
+        self.live = console.is_terminal and not quiet and not every_epoch
+        self.bar = Progress(
+            TextColumn("{task.description}"), BarColumn(), _EpochColumn(), TimeRemainingColumn(), console=console
+        )
+        self.task = self.bar.add_task("training", total=epochs, status="")
+
+    def __enter__(self) -> EpochProgress:
+        if self.live:
+            self.bar.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.bar.stop()
+
+    def update(self, epoch: int, status: str) -> None:
+        """Show that `epoch` is over."""
+        if self.live:
+            self.bar.update(self.task, completed=epoch, status=status)
+        elif not self.quiet and (epoch % self.stride == 0 or epoch in (1, self.epochs)):
+            note(status)

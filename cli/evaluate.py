@@ -1,0 +1,93 @@
+"""`lipgnn evaluate`: a saved model on its own data or on other data of the same shape."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli import console
+from cli.options import debug_option, json_option, results_option
+from lipgnn.errors import DataError
+from lipgnn.store import Store
+
+if TYPE_CHECKING:
+    from lipgnn.checkpoint import SavedModel
+    from lipgnn.datasets import Dataset
+
+EPILOG = """\b
+Examples:
+  lipgnn evaluate 3f2a
+  lipgnn evaluate results/runs/3f2a91c07b5d
+  lipgnn evaluate best.safetensors --dataset my-cora.npz --json
+"""
+
+
+@click.command("evaluate", epilog=EPILOG)
+@click.argument("model", metavar="RUN|FILE")
+@click.option("--dataset", metavar="NAME", help="Another data set of the same shape.")
+@click.option("--split", metavar="NAME", help="Another split than the one trained on.")
+@click.option("--device", metavar="NAME", default="auto", show_default=True, help="auto, cpu, cuda or cuda:K.")
+@results_option
+@json_option
+@debug_option
+def command(model: str, dataset: str | None, split: str | None, device: str, results: Path, as_json: bool) -> int:
+    """Evaluate a saved model: accuracy, classes, confusion, attention."""
+    from lipgnn.evaluate import model_path
+
+    path = model_path(model, Store(results))
+
+    from lipgnn.checkpoint import load_model
+    from lipgnn.evaluate import evaluate
+    from lipgnn.runtime import choose_device
+
+    saved = load_model(path)
+    data = _data(saved, dataset, split)
+    chosen, reason = choose_device(device)
+    evaluation = asdict(evaluate(saved, data, chosen))
+    summary = {
+        "model": str(path),
+        "dataset": data.name,
+        "fingerprint": data.fingerprint,
+        "trained_on": saved.fingerprint,
+        "device": str(chosen),
+    }
+    if as_json:
+        console.print_json({**summary, **evaluation})
+    else:
+        _show({**summary, **evaluation}, f"{chosen} ({reason})")
+    return 0
+
+
+def _data(saved: SavedModel, dataset: str | None, split: str | None) -> Dataset:
+    """The data to evaluate on; the model's own data must be the very data it was trained on."""
+    from lipgnn.datasets import load
+
+    spec = saved.spec
+    data = load(dataset or spec.dataset, split=split or spec.split, missing=spec.missing, features=spec.features)
+    if dataset is None and split is None and data.fingerprint != saved.fingerprint:
+        raise DataError(
+            f"Data set {spec.dataset!r} has fingerprint {data.fingerprint}, but the model was trained on "
+            f"{saved.fingerprint}: the data has changed.",
+            f"To evaluate on it all the same, say so: --dataset {spec.dataset}",
+        )
+    return data
+
+
+def _show(result: dict[str, Any], device: str) -> None:
+    accuracy = [(f"{part} accuracy", console.cell(value)) for part, value in result["accuracy"].items()]
+    facts = [("data set", f"{result['dataset']} ({result['fingerprint']})"), ("device", device), *accuracy]
+    console.print_panel(result["model"], facts)
+    keys = ("class", "support", "precision", "recall", "f1")
+    console.print_table(keys, ([row[key] for key in keys] for row in result["classes"]), title="Test, by class")
+    names = [row["class"] for row in result["classes"]]
+    console.print_table(
+        ["true \\ predicted", *(str(k) for k in range(len(names)))],
+        ([f"{k} {name}", *row] for k, (name, row) in enumerate(zip(names, result["confusion"], strict=True))),
+        title="Confusion",
+    )
+    if result["attention_entropy"] is not None:
+        layers = ((k, value) for k, value in enumerate(result["attention_entropy"], start=1))
+        console.print_table(["layer", "attention entropy"], layers, title="Attention (1 is uniform)")

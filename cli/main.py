@@ -1,0 +1,96 @@
+"""The program `lipgnn`: finds the command, turns errors into one sentence and an exit code."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import traceback
+
+import click
+
+import lipgnn
+from lipgnn.errors import LipgnnError, unknown_name
+
+COMMANDS = ("train", "evaluate", "datasets", "env")
+
+EXAMPLES = """\b
+Try:
+  lipgnn train --layers 30 --norm lip
+  lipgnn datasets list
+  lipgnn env
+"""
+
+
+class LazyGroup(click.Group):
+    """A group whose commands are imported when asked for, each from the file of its name."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(COMMANDS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in COMMANDS:
+            return None
+        return importlib.import_module(f"cli.{name}").command
+
+    def resolve_command(self, ctx: click.Context, args: list[str]):
+        if args and not args[0].startswith("-") and args[0] not in COMMANDS:
+            raise unknown_name("command", args[0], COMMANDS)
+        return super().resolve_command(ctx, args)
+
+
+@click.group(
+    cls=LazyGroup,
+    context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
+    epilog=EXAMPLES,
+    invoke_without_command=True,
+)
+@click.version_option(lipgnn.__version__, prog_name="lipgnn")
+@click.pass_context
+def program(ctx: click.Context) -> None:
+    """Train very deep graph attention networks, and see what depth does to them."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+def main() -> None:
+    """Run the program and exit with its code."""
+    sys.exit(run(sys.argv[1:]))
+
+
+def run(arguments: list[str]) -> int:
+    """Run one command line.
+
+    Returns
+    -------
+    the exit code: 0 done, 1 run failed, 2 wrong use, 4 data, 5 environment, 130 interrupted.
+    """
+    try:
+        return program.main(arguments, prog_name="lipgnn", standalone_mode=False) or 0
+    except LipgnnError as error:
+        return _report(error, arguments)
+    except click.ClickException as error:
+        error.show()
+        return error.exit_code
+    except (KeyboardInterrupt, click.Abort):
+        click.echo("Interrupted.", err=True)
+        return 130
+    except BrokenPipeError:
+        # The reader of our output has gone; there is nobody left to tell.
+        sys.stdout = None
+        return 0
+    except Exception as error:
+        wrapped = LipgnnError(
+            f"Internal error, {type(error).__name__}: {error}",
+            "Please report it with the output of the same command and --debug.",
+        )
+        wrapped.__cause__ = error
+        return _report(wrapped, arguments)
+
+
+def _report(error: LipgnnError, arguments: list[str]) -> int:
+    from cli.console import fail
+
+    if "--debug" in arguments:
+        traceback.print_exception(error)
+    fail(error.message, error.hint)
+    return error.exit_code

@@ -1,0 +1,65 @@
+"""Options that several commands share, each written once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from lipgnn.spec import FIELDS
+
+Command = Callable[..., Any]
+
+_METAVARS = {"str": "NAME", "int": "N", "float": "X"}
+
+
+def spec_options(command: Command) -> Command:
+    """One option for every field of the run specification; a value of None means it was not given.
+
+    Values arrive as text and are checked by the specification itself, so that flags, variables and files are
+    refused with the same words.
+    """
+    for name, field in reversed(FIELDS.items()):
+        choices = field.metadata.get("choices")
+        command = click.option(
+            f"--{name.replace('_', '-')}",
+            name,
+            default=None,
+            metavar=f"[{'|'.join(choices)}]" if choices else _METAVARS[field.type],
+            help=f"{field.metadata['help']}  [default: {field.default}]",
+        )(command)
+    return command
+
+
+def config_option(command: Command) -> Command:
+    """`--config FILE`."""
+    return click.option(
+        "--config",
+        type=click.Path(path_type=Path),
+        help="TOML file with the same options as keys; flags and LIPGNN_* variables beat it.",
+    )(command)
+
+
+def results_option(command: Command) -> Command:
+    """`--results FOLDER`, the store."""
+    return click.option(
+        "--results",
+        type=click.Path(path_type=Path),
+        default=Path("results"),
+        envvar="LIPGNN_RESULTS",
+        show_default=True,
+        show_envvar=True,
+        help="Folder of the runs and of results.csv.",
+    )(command)
+
+
+def json_option(command: Command) -> Command:
+    """`--json`."""
+    return click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")(command)
+
+
+def debug_option(command: Command) -> Command:
+    """`--debug`; main.py looks for it when an error has to be shown."""
+    return click.option("--debug", is_flag=True, expose_value=False, help="Show the traceback of an error.")(command)

@@ -1,0 +1,37 @@
+"""Ctrl-C and SIGTERM as a polite request: the epoch ends, the state is saved, and the run can go on later."""
+
+from __future__ import annotations
+
+import signal
+from types import FrameType
+
+from cli import console
+
+
+class StopRequest:
+    """Whether a signal has asked to stop; a second Ctrl-C stops at once.
+
+    A context manager that is called as `should_stop()`.
+    """
+
+    SIGNALS = (signal.SIGINT, signal.SIGTERM)
+
+    def __init__(self) -> None:
+        self.requested = False
+
+    def __call__(self) -> bool:
+        return self.requested
+
+    def __enter__(self) -> StopRequest:
+        self._earlier = {number: signal.signal(number, self._handle) for number in self.SIGNALS}
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        for number, handler in self._earlier.items():
+            signal.signal(number, handler)
+
+    def _handle(self, number: int, frame: FrameType | None) -> None:
+        if self.requested:
+            raise KeyboardInterrupt
+        self.requested = True
+        console.note("Stopping after this epoch; once more to stop at once.")

@@ -1,0 +1,156 @@
+"""`lipgnn train`: one run, from the options to a stored result."""
+
+from __future__ import annotations
+
+import os
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli import console
+from cli.options import config_option, debug_option, json_option, results_option, spec_options
+from cli.signals import StopRequest
+from lipgnn.catalog import ATTENTION_MODELS
+from lipgnn.config import Resolved, command_for, resolve, unknown_variables
+from lipgnn.spec import FIELDS, RunSpec
+from lipgnn.store import Store
+
+if TYPE_CHECKING:
+    from lipgnn.train import Started
+    from lipgnn.training import Epoch
+
+EPILOG = """\b
+Examples:
+  lipgnn train --layers 30 --norm lip
+  lipgnn train --dataset pubmed --missing 1 --layers 15 --norm lip+layer --seed 3
+  lipgnn train --config run.toml --lr 0.002
+  lipgnn train --print-config > run.toml
+
+The same command again prints the stored result, or goes on where it was interrupted.
+"""
+
+
+@click.command("train", epilog=EPILOG)
+@spec_options
+@config_option
+@results_option
+@click.option("--print-config", is_flag=True, help="Print the complete run as TOML, with the source of each value.")
+@click.option("--save-every", type=click.IntRange(min=1), default=10, show_default=True, help="Epochs per checkpoint.")
+@click.option("--force", is_flag=True, help="Compute the run anew even if it is stored.")
+@json_option
+@click.option("-q", "--quiet", is_flag=True, help="No progress, only the result.")
+@click.option("-v", "--verbose", is_flag=True, help="A line for every epoch, and where each value came from.")
+@debug_option
+def command(
+    config: Path | None,
+    results: Path,
+    print_config: bool,
+    save_every: int,
+    force: bool,
+    as_json: bool,
+    quiet: bool,
+    verbose: bool,
+    **options: Any,
+) -> int:
+    """Train one network and store the result."""
+    resolved = resolve({k: v for k, v in options.items() if v is not None}, os.environ, config)
+    for variable in unknown_variables(os.environ):
+        console.note(f"Note: {variable} is not a variable of lipgnn and was ignored.")
+    if print_config:
+        click.echo(resolved.to_toml(), nl=False)
+        return 0
+    if verbose:
+        _show_sources(resolved)
+    result = _run(resolved, Store(results), save_every=save_every, force=force, quiet=quiet, verbose=verbose)
+    if as_json:
+        console.print_json(result)
+    else:
+        _summarize(result, results)
+    return 0 if result["status"] == "done" else 1
+
+
+def _run(
+    resolved: Resolved, store: Store, *, save_every: int, force: bool, quiet: bool, verbose: bool
+) -> dict[str, Any]:
+    """Train with progress on stderr; returns the result."""
+    from lipgnn.datasets import load
+    from lipgnn.files import ensure_writable
+
+    spec = resolved.spec
+    ensure_writable(store.root)
+    dataset = load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
+
+    from lipgnn.train import Finished, Started, train
+
+    ran = False
+    with StopRequest() as stop, console.EpochProgress(spec.epochs, quiet=quiet, every_epoch=verbose) as progress:
+        for event in train(spec, dataset, store, force=force, save_every=save_every, should_stop=stop):
+            if isinstance(event, Finished):
+                result = event.result
+            elif isinstance(event, Started):
+                ran = True
+                if not quiet:
+                    console.note(_opening(event, resolved))
+            else:
+                progress.update(event.epoch, _status(event, spec.epochs))
+    if not ran and not quiet:
+        console.note("This run is already done; its stored result follows (--force computes it anew).")
+    return result
+
+
+def _opening(event: Started, resolved: Resolved) -> str:
+    spec = resolved.spec
+    going_on = f", going on after epoch {event.resumed_epoch}" if event.resumed_epoch else ""
+    return (
+        f"Run {event.run_id}: {spec.model} with {spec.layers} layers, norm {spec.norm}, on {spec.dataset}; "
+        f"{event.parameters:,} parameters; {event.device} ({event.device_reason}){going_on}"
+    )
+
+
+def _status(event: Epoch, epochs: int) -> str:
+    return (
+        f"epoch {event.epoch:>{len(str(epochs))}}/{epochs}  loss {event.train_loss:.4f}  "
+        f"train {event.train_acc:.3f}  val {event.val_acc:.3f}  gradient {event.grad_norm:.2g}"
+    )
+
+
+def _show_sources(resolved: Resolved) -> None:
+    for name, value in resolved.spec.to_dict().items():
+        console.note(f"{name} = {value}  ({resolved.sources[name]})")
+
+
+def _summarize(result: dict[str, Any], results: Path) -> None:
+    """The closing panel: what came out, and what to type next."""
+    done = result["status"] == "done"
+    accuracies = [
+        (label, console.DASH if result[key] is None else f"{result[key]:.3f}")
+        for label, key in (
+            ("test accuracy", "test_acc"),
+            ("validation accuracy", "val_acc"),
+            ("training accuracy", "train_acc"),
+            ("test accuracy, last epoch", "last_test_acc"),
+        )
+    ]
+    per_epoch = result["seconds_per_epoch"]
+    facts = [
+        *accuracies,
+        ("best epoch", f"{result['best_epoch'] or console.DASH} of {result['epochs_run']}, by {result['select']}"),
+        ("seconds", f"{result['seconds']:.1f}" + (f", {per_epoch:.3f} an epoch" if per_epoch else "")),
+        ("parameters", f"{result['parameters']:,}"),
+        ("largest gradient", f"{result['max_grad_norm']:.3g}"),
+        ("run", result["run_id"]),
+        ("results", str(results / "results.csv")),
+    ]
+    if not done:
+        facts.insert(0, ("diverged", f"not finite: {result['diverged_at']}; the last good state is kept"))
+    title = f"{result['model']}, {result['layers']} layers, norm {result['norm']}, {result['dataset']}"
+    console.print_panel(title, facts, good=done)
+    store = [] if results == Path("results") else ["--results", str(results)]
+    spec = RunSpec.from_mapping({name: result[name] for name in FIELDS})
+    if done:
+        other = spec.with_values(norm="none" if spec.norm != "none" or spec.model not in ATTENTION_MODELS else "lip")
+        console.print_next(shlex.join(["lipgnn", "evaluate", result["run_id"], *store]), command_for(other, *store))
+    else:
+        console.print_next(command_for(spec.with_values(lr=spec.lr / 5), *store))

@@ -1,0 +1,121 @@
+"""A saved model on data: accuracies, a table by class, confusion, and how spread its attention is."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+
+from lipgnn.checkpoint import SavedModel
+from lipgnn.datasets import Dataset
+from lipgnn.errors import DataError
+from lipgnn.runtime import dgl
+from lipgnn.store import Store
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What a model does on a data set.
+
+    Attributes
+    ----------
+    accuracy : of every part of the split: train, val, test.
+    classes : for every class of the test part: name, support, precision, recall, f1 (None where undefined).
+    confusion : confusion[true][predicted], test part.
+    attention_entropy : for every layer, mean over heads and nodes of H(α_i) / log n_i, where 1 is uniform;
+        nodes with a single neighbour say nothing and are left out. None for layers without attention.
+    """
+
+    accuracy: dict[str, float | None]
+    classes: list[dict[str, Any]]
+    confusion: list[list[int]]
+    attention_entropy: list[float] | None
+
+
+@torch.no_grad()
+def evaluate(saved: SavedModel, dataset: Dataset, device: torch.device) -> Evaluation:
+    """Run the model without dropout.
+
+    Raises
+    ------
+    DataError : the data set has other numbers of features or classes than the model.
+    """
+    _check_shape(saved, dataset)
+    network = saved.network.to(device).eval()
+    graph = dataset.graph.to(device)
+    features = dataset.features.to(device, getattr(torch, saved.spec.dtype))
+    predicted = network(graph, features).argmax(dim=1).cpu()
+    correct = predicted == dataset.labels
+    masks = {"train": dataset.train_mask, "val": dataset.val_mask, "test": dataset.test_mask}
+    accuracy = {part: correct[mask].double().mean().item() if mask.any() else None for part, mask in masks.items()}
+    confusion = _confusion(dataset.labels[masks["test"]], predicted[masks["test"]], dataset.num_classes)
+    names = saved.class_names or dataset.class_names or [str(k) for k in range(dataset.num_classes)]
+    entropy = None
+    if network.has_attention:
+        entropy = [attention_entropy(graph, weights) for weights in network.attention(graph, features)]
+    return Evaluation(accuracy, _by_class(confusion, names), confusion.tolist(), entropy)
+
+
+def attention_entropy(graph: dgl.DGLGraph, weights: torch.Tensor) -> float:
+    """Mean of H(α_i) / log n_i over heads and over nodes with two in-edges or more; weights are (E, H)."""
+    weights = weights.double()
+    entropy = dgl.ops.copy_e_sum(graph, -torch.xlogy(weights, weights))  # (N, H)
+    degrees = graph.in_degrees()
+    several = degrees > 1
+    if not several.any():
+        return math.nan
+    return (entropy[several] / degrees[several].double().log().unsqueeze(1)).mean().item()
+
+
+def model_path(reference: str, store: Store) -> Path:
+    """The model file of a run given by id (or the start of one), by its folder, or as a file.
+
+    Raises
+    ------
+    DataError : the run has no model yet.
+    UsageError : no such run.
+    """
+    path = Path(reference)
+    if path.is_file():
+        return path
+    folder = path if path.is_dir() else store.find(reference).path
+    if not (folder / "best.safetensors").exists():
+        raise DataError(
+            f"{str(folder)!r} holds no best.safetensors.", "Finish the run first: give its train command again."
+        )
+    return folder / "best.safetensors"
+
+
+def _check_shape(saved: SavedModel, dataset: Dataset) -> None:
+    model = (saved.network.encoder.in_features, saved.network.decoder.out_features)
+    data = (dataset.num_features, dataset.num_classes)
+    if model != data:
+        raise DataError(
+            f"The model takes {model[0]} features and {model[1]} classes; data set {dataset.name!r} has "
+            f"{data[0]} and {data[1]}.",
+            "Evaluate it on a data set of the same shape.",
+        )
+
+
+def _confusion(labels: torch.Tensor, predicted: torch.Tensor, num_classes: int) -> torch.Tensor:
+    cells = torch.bincount(labels * num_classes + predicted, minlength=num_classes**2)
+    return cells.view(num_classes, num_classes)
+
+
+def _by_class(confusion: torch.Tensor, names: Any) -> list[dict[str, Any]]:
+    rows = []
+    for k, name in enumerate(names):
+        hits, support, chosen = (int(n) for n in (confusion[k, k], confusion[k].sum(), confusion[:, k].sum()))
+        rows.append(
+            {
+                "class": name,
+                "support": support,
+                "precision": hits / chosen if chosen else None,
+                "recall": hits / support if support else None,
+                "f1": 2 * hits / (support + chosen) if support + chosen else None,
+            }
+        )
+    return rows
