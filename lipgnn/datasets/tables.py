@@ -12,20 +12,22 @@ are exactly the integers 0..C-1 keep their numbers; others are numbered in sorte
 
 from __future__ import annotations
 
+import csv
+import gzip
+import io
 import zlib
+from collections import Counter
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from lipgnn.datasets.source import UNKNOWN, Source, Split, damaged
 
-if TYPE_CHECKING:
-    import pandas
-
 NODES, EDGES = "nodes", "edges"
 _PARTS = ("train", "val", "test")
-_COLUMNS = ("id", "label", "split")
+_NO_FEATURES = ("id", "label", "split")
+
+Columns = dict[str, tuple[str, ...]]
 
 
 def find(folder: Path, stem: str) -> Path | None:
@@ -58,40 +60,45 @@ def read_tables(nodes: Path, edges: Path, *, name: str) -> Source:
     ------
     DataError : a file is missing or does not follow the layout.
     """
-    table = _read(nodes, required=("id", "label"))
-    if table["id"].duplicated().any():
-        raise damaged(nodes, f"id {table['id'][table['id'].duplicated()].iloc[0]!r} is there twice")
-    labels, class_names = _classes(table["label"].to_numpy())
+    columns = _read(nodes, required=("id", "label"))
+    numbers = {text: number for number, text in enumerate(columns["id"])}
+    if len(numbers) != len(columns["id"]):
+        repeated, _ = Counter(columns["id"]).most_common(1)[0]
+        raise damaged(nodes, f"id {repeated!r} is there twice")
+    labels, class_names = _classes(columns["label"])
     return Source(
         name=name,
-        edges=_edges(edges, table["id"]),
+        edges=_edges(edges, numbers),
         directed=False,
-        features=_features(nodes, table.drop(columns=[c for c in _COLUMNS if c in table])),
+        features=_features(nodes, columns),
         labels=labels,
-        splits={"public": _split(nodes, table["split"].to_numpy())} if "split" in table else {},
+        splits={"public": _split(nodes, columns["split"])} if "split" in columns else {},
         class_names=class_names,
         origin=str(nodes),
     )
 
 
-def _read(path: Path, required: tuple[str, ...]) -> pandas.DataFrame:
-    """Every field as text: pandas must not guess that the id `007` is a number or `NA` a hole."""
-    import pandas
-
+def _read(path: Path, required: tuple[str, ...]) -> Columns:
+    """Columns by name, every field as text: an id `007` is no number, and `NA` no hole."""
     try:
-        table = pandas.read_csv(path, dtype=str, keep_default_na=False, engine="c")
+        content = path.read_bytes()
+        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig")
+        header, *lines = csv.reader(io.StringIO(text, newline=""), strict=True)
     except OSError as error:
         raise damaged(path, error.strerror or str(error)) from error
-    except (ValueError, EOFError, zlib.error) as error:
-        raise damaged(path, f"not a table ({str(error).strip()})") from error
-    if not isinstance(table.index, pandas.RangeIndex) or table.isna().any(axis=None):
-        raise damaged(path, "a line has more or fewer fields than the header")
-    if missing := [column for column in required if column not in table]:
+    except (ValueError, EOFError, zlib.error, csv.Error) as error:
+        raise damaged(path, f"not a table ({error})") from error
+    if missing := [column for column in required if column not in header]:
         raise damaged(path, f"column {missing[0]!r} is missing")
-    return table
+    if len(set(header)) != len(header):
+        raise damaged(path, "two columns have one name")
+    for number, line in enumerate(lines, start=2):
+        if len(line) != len(header):
+            raise damaged(path, f"row {number} has {len(line)} fields, the header {len(header)}")
+    return dict(zip(header, zip(*lines, strict=True), strict=True)) if lines else dict.fromkeys(header, ())
 
 
-def _classes(texts: np.ndarray) -> tuple[np.ndarray, tuple[str, ...] | None]:
+def _classes(texts: tuple[str, ...]) -> tuple[np.ndarray, tuple[str, ...] | None]:
     distinct = sorted(set(texts) - {""})
     numbers = {text: number for number, text in enumerate(distinct)}
     names: tuple[str, ...] | None = tuple(distinct)
@@ -100,32 +107,27 @@ def _classes(texts: np.ndarray) -> tuple[np.ndarray, tuple[str, ...] | None]:
     return np.array([numbers.get(text, UNKNOWN) for text in texts], dtype=np.int64), names
 
 
-def _features(path: Path, columns: pandas.DataFrame) -> np.ndarray:
-    import pandas
-
-    values = np.empty(columns.shape, dtype=np.float32)
-    for index, column in enumerate(columns):
+def _features(path: Path, columns: Columns) -> np.ndarray:
+    names = [name for name in columns if name not in _NO_FEATURES]
+    values = np.empty((len(columns["id"]), len(names)), dtype=np.float32)
+    for index, name in enumerate(names):
         try:
             with np.errstate(over="ignore"):  # an infinity is reported by Source
-                values[:, index] = pandas.to_numeric(columns[column])
-        except (ValueError, TypeError) as error:
-            raise damaged(path, f"feature column {column!r} holds something that is not a number ({error})") from error
+                values[:, index] = np.array(columns[name], dtype=np.float64)
+        except ValueError as error:
+            raise damaged(path, f"feature column {name!r} holds something that is not a number ({error})") from error
     return values
 
 
-def _split(path: Path, texts: np.ndarray) -> Split:
+def _split(path: Path, texts: tuple[str, ...]) -> Split:
     if unknown := sorted(set(texts) - {*_PARTS, ""}):
         raise damaged(path, f"split {unknown[0]!r} is none of train, val, test and empty")
-    return Split(*(np.asarray(texts == part, dtype=bool) for part in _PARTS))
+    return Split(*(np.array([text == part for text in texts], dtype=bool) for part in _PARTS))
 
 
-def _edges(path: Path, ids: pandas.Series) -> np.ndarray:
-    table = _read(path, required=("source", "target"))
-    numbers = {text: number for number, text in enumerate(ids)}
-    ends = []
-    for column in ("source", "target"):
-        mapped = table[column].map(numbers)
-        if mapped.isna().any():
-            raise damaged(path, f"{column} {table[column][mapped.isna()].iloc[0]!r} is no id of the table of nodes")
-        ends.append(mapped.to_numpy(dtype=np.int64))
-    return np.stack(ends)
+def _edges(path: Path, numbers: dict[str, int]) -> np.ndarray:
+    columns = _read(path, required=("source", "target"))
+    for end in ("source", "target"):
+        if unknown := [text for text in columns[end] if text not in numbers]:
+            raise damaged(path, f"{end} {unknown[0]!r} is no id of the table of nodes")
+    return np.array([[numbers[text] for text in columns[end]] for end in ("source", "target")], dtype=np.int64)

@@ -1,0 +1,77 @@
+"""Prepared data sets: tensors equal the arrays, live on the CPU, and appear only when asked for."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+from scipy import sparse
+
+from lipgnn.datasets import load, prepare
+from lipgnn.errors import UsageError
+
+
+@pytest.fixture
+def small(make_source):
+    source = make_source()
+    return prepare(source, source.splits["public"])
+
+
+def test_graph_has_the_prepared_edges(small):
+    sources, targets = small.graph.edges()
+    assert small.graph.idtype == torch.int64 and small.graph.num_nodes() == 6
+    np.testing.assert_array_equal(np.stack([sources.numpy(), targets.numpy()]), small.edges)
+    assert bool((small.graph.in_degrees() > 0).all())
+
+
+def test_tensors_equal_arrays(small):
+    np.testing.assert_array_equal(small.features.numpy(), small.features_array)
+    np.testing.assert_array_equal(small.labels.numpy(), small.labels_array)
+    for part, mask in small.split.parts.items():
+        tensor = getattr(small, f"{part}_mask")
+        assert tensor.dtype == torch.bool
+        np.testing.assert_array_equal(tensor.numpy(), mask)
+    assert small.features.dtype == torch.float32 and small.labels.dtype == torch.int64
+    assert (small.num_nodes, small.num_features, small.num_classes, small.name) == (6, 2, 3, "small")
+
+
+@pytest.mark.parametrize(("share", "is_sparse"), [(0.2, True), (0.3, False)])
+def test_sparse_features_stay_sparse_below_a_quarter(make_source, share, is_sparse):
+    dense = np.zeros((6, 10), np.float32)
+    dense.ravel()[: round(share * dense.size)] = np.arange(1, 1 + round(share * dense.size))
+    source = make_source(features=sparse.csr_array(dense))
+    features = prepare(source, source.splits["public"]).features
+    assert features.is_sparse == is_sparse
+    if is_sparse:
+        assert features.is_coalesced()
+    np.testing.assert_array_equal((features.to_dense() if is_sparse else features).numpy(), dense)
+
+
+def test_default_device_is_ignored():
+    data = load("cora")
+    with torch.device("meta"):
+        tensors = [data.features, data.labels, data.train_mask, data.val_mask, data.test_mask, data.graph]
+    assert {str(tensor.device) for tensor in tensors} == {"cpu"}
+
+
+def test_feature_options_change_features_and_not_the_fingerprint(make_source):
+    source = make_source()
+    split = source.splits["public"]
+    plain, changed = prepare(source, split), prepare(source, split, features="row", missing=1.0)
+    assert plain.fingerprint == changed.fingerprint
+    np.testing.assert_array_equal(changed.features_array[:2], [[1, 0], [0, 1]])
+    assert not changed.features_array[2:].any()
+    np.testing.assert_array_equal(plain.features_array, source.features)
+
+
+def test_options_out_of_range(make_source):
+    source = make_source()
+    with pytest.raises(UsageError):
+        prepare(source, source.splits["public"], missing=2.0)
+    with pytest.raises(UsageError):
+        prepare(source, source.splits["public"], features="l2")
+
+
+def test_it_cannot_be_changed(small):
+    with pytest.raises(AttributeError):
+        small.split = None

@@ -1,0 +1,123 @@
+"""Where names lead: shipped files, the data directory, paths, and errors that say what to do."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import lipgnn
+from lipgnn.datasets.locate import cached, data_directory, locate, shipped_directory
+from lipgnn.errors import DataError, LipgnnError, UsageError
+
+
+def _touch(folder: Path, *names: str) -> None:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        (folder / name).touch()
+
+
+@pytest.fixture(autouse=True)
+def _empty_working_directory(tmp_path, monkeypatch):
+    (tmp_path / "cwd").mkdir()
+    monkeypatch.chdir(tmp_path / "cwd")
+
+
+@pytest.fixture
+def data_dir(tmp_path, monkeypatch):
+    monkeypatch.setenv("LIPGNN_DATA", str(tmp_path / "data"))
+    (tmp_path / "data").mkdir()
+    return tmp_path / "data"
+
+
+def test_data_directory(monkeypatch, data_dir):
+    assert data_directory() == data_dir
+    monkeypatch.setenv("LIPGNN_DATA", "")
+    assert data_directory().name == "lipgnn"
+
+
+def test_shipped_data_is_found_in_a_checkout_and_in_an_installation(tmp_path, monkeypatch):
+    assert (shipped_directory() / "cora.npz").is_file()
+    monkeypatch.setattr(lipgnn, "__file__", str(tmp_path / "site" / "lipgnn" / "__init__.py"))
+    assert shipped_directory() == tmp_path / "site" / "data"
+    (tmp_path / "site" / "lipgnn" / "data").mkdir(parents=True)
+    assert shipped_directory() == tmp_path / "site" / "lipgnn" / "data"
+
+
+@pytest.mark.parametrize(
+    ("name", "file", "found"),
+    [
+        ("texas", "texas.npz", "texas.npz"),
+        ("texas", "texas/out1_graph_edges.txt", "texas"),
+        ("texas", "geom-gcn/new_data/texas/out1_graph_edges.txt", "geom-gcn/new_data/texas"),
+        ("tiny", "planetoid/ind.tiny.graph", "planetoid/ind.tiny"),
+        ("ogbn-arxiv", "ogbn_arxiv/raw/edge.csv.gz", "ogbn_arxiv"),
+        ("mine", "mine/nodes.csv", "mine"),
+    ],
+)
+def test_places_in_the_data_directory(data_dir, tmp_path, name, file, found):
+    _touch(data_dir, file)
+    assert locate(name) == data_dir / found
+    _touch(tmp_path / "other", file)
+    assert locate(name, data_dir=tmp_path / "other") == tmp_path / "other" / found
+
+
+def test_shipped_names_are_not_shadowed(data_dir):
+    _touch(data_dir, "cora.npz")
+    assert locate("cora") == shipped_directory() / "cora.npz"
+    assert cached() == []
+
+
+@pytest.mark.parametrize(("name", "place"), [("texas", "geom-gcn"), ("ogbn-arxiv", "ogbn-arxiv")])
+def test_known_data_that_is_not_there_says_where_to_put_it(data_dir, name, place):
+    with pytest.raises(DataError) as caught:
+        locate(name)
+    assert caught.value.exit_code == 4 and repr(name) in caught.value.message
+    assert repr(str(data_dir / place)) in caught.value.hint and "LIPGNN_DATA" in caught.value.hint
+
+
+def test_unknown_words_get_the_nearest_name(data_dir):
+    _touch(data_dir, "mine.npz")
+    with pytest.raises(UsageError) as caught:
+        locate("coraa")
+    assert "Did you mean 'cora'?" in caught.value.hint and "mine" in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["missing.npz", "no/such", "nodes.csv", "", "x" * 5000, "a\0b", "../mine", "\udc80"])
+def test_paths_that_lead_nowhere(data_dir, text):
+    _touch(data_dir, "mine.npz")
+    with pytest.raises(DataError, match="No such file or folder") as caught:
+        locate(text)
+    assert repr(text) in caught.value.message
+
+
+def test_existing_paths(tmp_path, data_dir):
+    _touch(tmp_path, "cwd/here/nodes.csv", "cwd/ind.a.graph", "cwd/cora/nodes.csv")
+    assert locate("here") == Path("here")
+    assert locate("./ind.a") == Path("ind.a")
+    assert locate(Path("cora")) == Path("cora")
+    assert locate("cora") != Path("cora")
+
+
+@given(name=st.text(max_size=20))
+def test_names_never_climb_out_of_the_data_directory(name, tmp_path_factory):
+    directory = tmp_path_factory.getbasetemp() / "nowhere"
+    try:
+        found = locate(name, data_dir=directory)
+    except LipgnnError:
+        return
+    assert found.parent == shipped_directory() or found == Path(name)
+
+
+def test_cached_lists_what_can_be_named(data_dir):
+    _touch(data_dir, "b.npz", "a/nodes.csv", "ogbn_arxiv/raw/edge.csv.gz", "no name.npz", "notes.txt", "empty/x")
+    _touch(data_dir, "geom-gcn/new_data/film/out1_graph_edges.txt", "planetoid/ind.cora.graph")
+    assert cached() == [
+        ("a", data_dir / "a"),
+        ("b", data_dir / "b.npz"),
+        ("film", data_dir / "geom-gcn" / "new_data" / "film"),
+        ("ogbn-arxiv", data_dir / "ogbn_arxiv"),
+    ]
+    assert cached(data_dir / "missing") == []

@@ -1,0 +1,104 @@
+"""Two CSV files to a data set."""
+
+from __future__ import annotations
+
+import gzip
+
+import numpy as np
+import pytest
+
+from lipgnn.datasets.tables import read_folder, read_tables
+from lipgnn.errors import DataError
+
+NODES = "id,height,label,split,weight\n007,1.5,cat,train,0\nNA,-2,dog,val,1e3\n7,0,cat,test,4\nx y,1,,,5\n"
+EDGES = "source,target\n007,NA\nx y,7\n7,x y\n"
+
+
+@pytest.fixture
+def folder(tmp_path):
+    path = tmp_path / "pets"
+    path.mkdir()
+    (path / "nodes.csv").write_text(NODES)
+    (path / "edges.csv").write_text(EDGES)
+    return path
+
+
+def test_everything_is_where_it_belongs(folder):
+    source = read_folder(folder)
+    assert source.name == "pets" and not source.directed and source.class_names == ("cat", "dog")
+    assert source.labels.tolist() == [0, 1, 0, -1]
+    assert source.features.tolist() == [[1.5, 0], [-2, 1000], [0, 4], [1, 5]]
+    assert source.edges.tolist() == [[0, 3, 2], [1, 2, 3]]
+    parts = source.splits["public"].parts
+    assert [np.flatnonzero(mask).tolist() for mask in parts.values()] == [[0], [1], [2]]
+
+
+def test_gzipped_and_by_the_path_of_the_nodes(folder, same):
+    expected = read_folder(folder)
+    for name in ("nodes", "edges"):
+        (folder / f"my_{name}.csv.gz").write_bytes(gzip.compress((folder / f"{name}.csv").read_bytes()))
+    same(read_folder(folder / "my_nodes.csv.gz"), expected)
+    same(read_tables(folder / "nodes.csv", folder / "my_edges.csv.gz", name="mixed"), expected)
+
+
+def test_integer_labels_keep_their_numbers(folder):
+    (folder / "nodes.csv").write_text("id,label,f\na,2,1\nb,0,1\nc,1,1\n")
+    (folder / "edges.csv").write_text("source,target\n")
+    source = read_folder(folder)
+    assert source.labels.tolist() == [2, 0, 1] and source.class_names is None and source.splits == {}
+    assert source.edges.shape == (2, 0)
+
+
+def test_other_integers_become_names(folder):
+    (folder / "nodes.csv").write_text("id,label,f\na,10,1\nb,5,1\n")
+    (folder / "edges.csv").write_text("source,target\na,b\n")
+    source = read_folder(folder)
+    assert source.labels.tolist() == [0, 1] and source.class_names == ("10", "5")
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "reason"),
+    [
+        ("nodes.csv", "id,f\na,1\n", "column 'label' is missing"),
+        ("nodes.csv", NODES + "7,0,cat,test,4\n", "id '7' is there twice"),
+        ("nodes.csv", NODES.replace("1e3", "tall"), "feature column 'weight'"),
+        ("nodes.csv", NODES.replace("1e3", ""), "not a number"),
+        ("nodes.csv", NODES.replace("1e3", "1e300"), "infinite"),
+        ("nodes.csv", NODES.replace(",val,", ",valid,"), "split 'valid'"),
+        ("nodes.csv", NODES + "y,1,cat,train,2,3\n", "row 6 has 6 fields, the header 5"),
+        ("nodes.csv", NODES + "y,1\n", "row 6 has 2 fields, the header 5"),
+        ("nodes.csv", NODES.replace("\n", ",1\n").replace("weight,1", "weight"), "row 2 has 6 fields"),
+        ("nodes.csv", "id,label\n007,a\nNA,b\n7,a\nx y,a\n", "nothing to learn from"),
+        ("nodes.csv", "id,label,f,f\na,0,1,1\n", "two columns"),
+        ("nodes.csv", "id,label,f\n", "is no id"),
+        ("nodes.csv", "id,label,f\na,0,1\na,0,1\n", "id 'a' is there twice"),
+        ("nodes.csv", 'id,label,f\n"a,0,1\n', "not a table"),
+        ("nodes.csv", "", "not a table"),
+        ("edges.csv", "source,target\n007,8\n", "target '8' is no id"),
+        ("edges.csv", "from,to\n007,7\n", "column 'source' is missing"),
+    ],
+)
+def test_wrong_tables_are_refused_with_the_reason(folder, file, text, reason):
+    (folder / file).write_text(text)
+    with pytest.raises(DataError, match=reason) as caught:
+        read_folder(folder)
+    assert "pets" in caught.value.message
+
+
+def test_missing_files(folder):
+    (folder / "edges.csv").unlink()
+    with pytest.raises(DataError, match=r"no edges\.csv"):
+        read_folder(folder)
+    with pytest.raises(DataError, match=r"edges\.csv'.*No such file"):
+        read_folder(folder / "nodes.csv")
+    (folder / "other.csv").write_text(NODES)
+    with pytest.raises(DataError, match="must contain 'nodes'"):
+        read_folder(folder / "other.csv")
+
+
+def test_damaged_gzip_and_bytes_that_are_no_text(folder):
+    (folder / "edges.csv").unlink()
+    for content in (gzip.compress(EDGES.encode())[:-9], b"no gzip", gzip.compress(b"source,target\n\xff,\xfe\n")):
+        (folder / "edges.csv.gz").write_bytes(content)
+        with pytest.raises(DataError, match=r"edges\.csv\.gz"):
+            read_folder(folder)
