@@ -1,0 +1,154 @@
+"""Attention written once more as plain loops over edges in float64 numpy, and small graphs to compare on.
+
+Nothing here calls the code under test. Edges are pairs (source, target) in the order of their ids.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+import torch
+from hypothesis import strategies as st
+from torch import nn
+
+from lipgnn.runtime import dgl
+
+Edges = list[tuple[int, int]]
+
+# A path, a triangle, a doubled edge (4, 5) and a node 6 apart; every degree from one to four occurs with the loops.
+SMALL = [(0, 1), (1, 0), (1, 2), (2, 3), (3, 4), (4, 2), (4, 5), (4, 5), (2, 5)]
+
+
+def small_graph(*, loops: bool = True) -> dgl.DGLGraph:
+    """Seven nodes, directed and doubled edges; without loops, node 6 has no edge at all."""
+    return build(SMALL + ([(i, i) for i in range(7)] if loops else []), nodes=7)
+
+
+def build(edges: Edges, *, nodes: int) -> dgl.DGLGraph:
+    """A DGL graph with these edges, in this order."""
+    sources, targets = zip(*edges, strict=True) if edges else ((), ())
+    ids = (torch.tensor(sources, dtype=torch.int64), torch.tensor(targets, dtype=torch.int64))
+    return dgl.graph(ids, num_nodes=nodes)
+
+
+@st.composite
+def graphs(draw: st.DrawFn, *, loops: bool = True, max_nodes: int = 7) -> dgl.DGLGraph:
+    """Any small graph, doubled edges included; `loops` adds the missing self-loops."""
+    nodes = draw(st.integers(1, max_nodes))
+    node = st.integers(0, nodes - 1)
+    edges = draw(st.lists(st.tuples(node, node), max_size=2 * nodes))
+    if loops:
+        edges += [(i, i) for i in range(nodes) if (i, i) not in edges]
+    return build(edges, nodes=nodes)
+
+
+def edges_of(graph: dgl.DGLGraph) -> Edges:
+    """The edges of a graph in the order of their ids."""
+    sources, targets = graph.edges(order="eid")
+    return list(zip(sources.tolist(), targets.tolist(), strict=True))
+
+
+def normal(seed: int, *shape: int, dtype: torch.dtype = torch.float64) -> torch.Tensor:
+    """Normal draws that depend on the seed alone."""
+    return torch.from_numpy(np.random.default_rng(seed).normal(size=shape)).to(dtype)
+
+
+def redraw(module: nn.Module, seed: int) -> nn.Module:
+    """The module in float64, with all parameters, biases as well, drawn anew from the seed alone."""
+    module.double()
+    with torch.no_grad():
+        for position, parameter in enumerate(module.parameters()):
+            parameter.copy_(normal(1000 * seed + position, *parameter.shape))
+    return module
+
+
+def arrays(module: nn.Module) -> dict[str, np.ndarray]:
+    """The state dict as numpy arrays."""
+    return {name: tensor.detach().numpy() for name, tensor in module.state_dict().items()}
+
+
+def heads(x: np.ndarray, num_heads: int) -> np.ndarray:
+    """(N, H·D) → (N, H, D), head after head."""
+    width = x.shape[1] // num_heads
+    return np.stack([x[:, h * width : (h + 1) * width] for h in range(num_heads)], axis=1)
+
+
+def additive_scores(
+    edges: Edges, z: np.ndarray, attn_l: np.ndarray, attn_r: np.ndarray, kappa: float | None = None
+) -> np.ndarray:
+    """Scores of GAT before the LeakyReLU, (E, H): raw, or of LipschitzNorm with this κ."""
+    num_heads = z.shape[1]
+    scores = np.zeros((len(edges), num_heads))
+    for h in range(num_heads):
+        size = math.sqrt(sum(a * a for a in [*attn_l[h], *attn_r[h]]))
+        for e, (j, i) in enumerate(edges):
+            scores[e, h] = attn_l[h] @ z[j, h] + attn_r[h] @ z[i, h]
+            if kappa is not None:
+                longest = max(z[k, h] @ z[k, h] for k, target in edges if target == i)
+                divisor = kappa * size * math.sqrt(longest + z[i, h] @ z[i, h])
+                scores[e, h] = scores[e, h] / divisor if divisor else 0.0
+    return scores
+
+
+def dot_scores(
+    edges: Edges,
+    query: np.ndarray,
+    key: np.ndarray,
+    value: np.ndarray,
+    kappa: float | None = None,
+    query_norm: str = "node",
+) -> np.ndarray:
+    """Scores of the Graph Transformer, (E, H): scaled dot products, or of LipschitzNorm with this κ."""
+    num_heads, width = query.shape[1:]
+    scores = np.zeros((len(edges), num_heads))
+    for h in range(num_heads):
+        for e, (j, i) in enumerate(edges):
+            dot = query[i, h] @ key[j, h]
+            if kappa is None:
+                scores[e, h] = dot / math.sqrt(width)
+                continue
+            u = np.linalg.norm(query[i, h] if query_norm == "node" else query[:, h])
+            v = max(np.linalg.norm(key[k, h]) for k, target in edges if target == i)
+            w = max(np.linalg.norm(value[k, h]) for k, target in edges if target == i)
+            divisor = kappa * max(u * v, u * w, v * w)
+            scores[e, h] = dot / divisor if divisor else 0.0
+    return scores
+
+
+def attend(edges: Edges, scores: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Softmax over the in-edges of every node and head, then the weighted sum: (N, H, D) and (E, H)."""
+    out = np.zeros_like(value)
+    attention = np.zeros_like(scores)
+    for i in range(len(value)):
+        entering = [e for e, (_, target) in enumerate(edges) if target == i]
+        for h in range(value.shape[1]):
+            top = max((scores[e, h] for e in entering), default=0.0)
+            total = sum(math.exp(scores[e, h] - top) for e in entering)
+            for e in entering:
+                attention[e, h] = math.exp(scores[e, h] - top) / total
+                out[i, h] += attention[e, h] * value[edges[e][0], h]
+    return out, attention
+
+
+def certified_bound(edges: Edges, nodes: int, node_bound: Callable[[int], float]) -> float:
+    """The largest, over nodes j, root of Σ L_i² over the edges j → i, and over i = j if j has no loop."""
+    degree = [sum(target == i for _, target in edges) for i in range(nodes)]
+    square = [node_bound(n) ** 2 if n else 0.0 for n in degree]
+    totals = []
+    for j in range(nodes):
+        fed = [square[i] for source, i in edges if source == j]
+        totals.append(sum(fed) + (0.0 if (j, j) in edges else square[j]))
+    return math.sqrt(max(totals))
+
+
+def jacobian(function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor) -> torch.Tensor:
+    """All derivatives of the flattened output by the flattened input, (outputs, inputs)."""
+    rows = torch.autograd.functional.jacobian(function, x)
+    return rows.reshape(-1, x.numel())
+
+
+def spectral_norm(matrix: torch.Tensor | np.ndarray) -> float:
+    """Largest singular value."""
+    return float(np.linalg.norm(np.asarray(matrix), 2))
