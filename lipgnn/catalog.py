@@ -66,13 +66,16 @@ DATASETS: dict[str, DatasetEntry] = {
     "ogbn-arxiv": DatasetEntry("citations between arXiv papers, 40 subjects", source="OGB (Hu et al. 2020)"),
 }
 
+NO_NORM = "none"
+
 MODELS: dict[str, Entry] = {
     "gat": Entry("graph attention network (Veličković et al. 2018)"),
     # The paper's dot-product formula has no further constant, the additive one has 4.
     "gt": Entry("graph transformer with linear skip (Shi et al. 2021)", {"kappa": 1.0}),
-    "gcn": Entry("graph convolution (Kipf & Welling 2017)"),
-    "gin": Entry("graph isomorphism network (Xu et al. 2019)"),
-    "ggnn": Entry("gated graph network, one step a layer (Li et al. 2016)"),
+    # These have no attention scores for the default norm to act on.
+    "gcn": Entry("graph convolution (Kipf & Welling 2017)", {"norm": NO_NORM}),
+    "gin": Entry("graph isomorphism network (Xu et al. 2019)", {"norm": NO_NORM}),
+    "ggnn": Entry("gated graph network, one step a layer (Li et al. 2016)", {"norm": NO_NORM}),
 }
 ATTENTION_MODELS = ("gat", "gt")
 
@@ -86,7 +89,6 @@ FEATURE_NORMS: dict[str, Entry] = {
     "layer-graph": Entry("LayerNorm over all nodes and channels together"),
     "batch": Entry("BatchNorm over the nodes (Ioffe & Szegedy 2015)"),
 }
-NO_NORM = "none"
 
 
 def parse_norm(norm: str) -> tuple[str | None, str | None]:

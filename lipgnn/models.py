@@ -45,14 +45,28 @@ class FeatureLinear(nn.Linear):
 
 
 class Block(nn.Module):
-    """One layer of the stack: x ← x + activation(norm(conv(x))), the first x only with residual."""
+    """One layer of the stack.
 
-    def __init__(self, conv: nn.Module, norm: nn.Module | None, activation: nn.Module, residual: bool):
+        none:      x ← σ(norm(conv(x)))
+        identity:  x ← x + σ(norm(conv(x)))
+        scaled:    x ← x + σ(norm(conv(x))) / √L
+
+    With the factor 1/√L the sum of L layers starts, and stays, of the size of one; it lets one learning rate
+    serve all depths (Hayou et al., "Stable ResNet", AISTATS 2021).
+
+    Parameters
+    ----------
+    residual : one of the three.
+    depth : L, the number of layers of the whole stack.
+    """
+
+    def __init__(self, conv: nn.Module, norm: nn.Module | None, activation: nn.Module, *, residual: str, depth: int):
         super().__init__()
         self.conv = conv
         self.norm = norm
         self.activation = activation
-        self.residual = residual
+        self.residual = residual != "none"
+        self.scale = depth**-0.5 if residual == "scaled" else 1.0
 
     def forward(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
         """(N, W) → (N, W)."""
@@ -60,7 +74,10 @@ class Block(nn.Module):
         if self.norm is not None:
             y = self.norm(graph, y)
         y = self.activation(y)
-        return x + y if self.residual else y
+        return x + self.scale * y if self.residual else y
+
+    def extra_repr(self) -> str:
+        return f"residual={self.residual}, scale={self.scale:.4g}"
 
 
 class DeepGNN(nn.Module):
@@ -108,7 +125,8 @@ class DeepGNN(nn.Module):
                 conv(),
                 feature_norm(feature, width) if feature else None,
                 ACTIVATIONS[activation](),
-                residual == "identity",
+                residual=residual,
+                depth=layers,
             )
             for _ in range(layers)
         )

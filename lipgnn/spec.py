@@ -45,7 +45,11 @@ class RunSpec:
     heads: int = _option(8, "Number of heads.", low=1)
     norm: str = _option("lip", f"Score norm and feature norm, joined by +: {_NORM_NAMES}.")
     kappa: float = _option(4.0, "LipschitzNorm keeps scores within ±1/kappa.", low=1e-6, high=1e6)
-    residual: str = _option("identity", "What a layer adds to its output.", choices=("none", "identity"))
+    residual: str = _option(
+        "scaled",
+        "Whether a layer's output is added to its input, as it is or divided by √layers.",
+        choices=("none", "identity", "scaled"),
+    )
     weight_norm: str = _option("none", "Bound on the weights of a layer (only none so far).", choices=("none",))
     activation: str = _option("elu", "After every layer.", choices=("elu", "relu", "tanh", "none"))
     dropout: float = _option(0.6, "Dropout on the input of encoder and decoder.", low=0, below=1)
@@ -56,7 +60,7 @@ class RunSpec:
     clip: float = _option(0.0, "Largest norm of the whole gradient; 0 is off.", low=0, high=1e12)
     schedule: str = _option("none", "Course of the learning rate.", choices=("none", "plateau", "cosine"))
     epochs: int = _option(200, "Largest number of epochs.", low=1)
-    patience: int = _option(100, "Stop after so many epochs without a better validation; 0 is off.", low=0)
+    patience: int = _option(50, "Stop after so many epochs without a better validation; 0 is off.", low=0)
     select: str = _option("val_acc", "What chooses the best epoch.", choices=("val_acc", "val_loss"))
     seed: int = _option(0, "Seed of weights and dropout.", low=0, high=2**32 - 1)
     device: str = _option("auto", "auto, cpu, cuda or cuda:K.")

@@ -1,18 +1,109 @@
-"""What every test can use: the dense references, as the fixture `reference`."""
-
-from __future__ import annotations
+"""What all tests share: a clean environment, the program as a process, a small run, the dense references."""
 
 import importlib.util
+import os
+import shutil
+import subprocess
+import sys
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
+ROOT = Path(__file__).parent.parent
+
+
+@pytest.fixture(autouse=True)
+def clean_environment(monkeypatch, tmp_path_factory):
+    """No variable of the developer's reaches a test, and nothing a test writes reaches the developer."""
+    for name in list(os.environ):
+        if name.startswith("LIPGNN_") and name != "LIPGNN_RAW_DATA":
+            monkeypatch.delenv(name)
+    monkeypatch.setenv("LIPGNN_DATA", str(tmp_path_factory.getbasetemp() / "no-data-here"))
+    monkeypatch.setenv("COLUMNS", "120")
+
 
 @pytest.fixture(scope="session")
-def reference() -> ModuleType:
+def root():
+    """The top folder of the project."""
+    return ROOT
+
+
+@pytest.fixture(scope="session")
+def reference():
     """The module references.py beside this file, loaded on first use because it imports torch."""
     spec = importlib.util.spec_from_file_location("references", Path(__file__).with_name("references.py"))
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="session")
+def program():
+    """The installed program, as arguments that run it with every warning an error."""
+    script = shutil.which("lipgnn", path=Path(sys.executable).parent)
+    assert script, "install the project first: pip install -e '.[test]'"
+    return [sys.executable, "-W", "error", script]
+
+
+@pytest.fixture
+def lipgnn(program, tmp_path):
+    """Run the program in an empty folder: lipgnn("train", "--layers", 2) -> CompletedProcess with text."""
+
+    def run(*arguments, check=None, **variables):
+        done = subprocess.run(
+            [*program, *map(str, arguments)],
+            cwd=tmp_path,
+            env={**os.environ, **variables},
+            capture_output=True,
+            text=True,
+            timeout=300,
+        )
+        if check is not None:
+            assert done.returncode == check, done.stderr
+        return done
+
+    return run
+
+
+@pytest.fixture
+def invoke(capsys, monkeypatch, tmp_path):
+    """Run the program in this process, in an empty folder: invoke("train", …) -> (exit code, stdout, stderr)."""
+    from cli.main import run
+
+    monkeypatch.chdir(tmp_path)
+
+    def call(*arguments):
+        capsys.readouterr()
+        code = run([str(argument) for argument in arguments])
+        captured = capsys.readouterr()
+        return code, captured.out, captured.err
+
+    return call
+
+
+@pytest.fixture
+def small_spec():
+    """A run of a few milliseconds an epoch, with everything that must survive a resume switched on."""
+    from lipgnn.spec import RunSpec
+
+    return RunSpec(
+        dataset="planted",
+        layers=2,
+        hidden=2,
+        heads=2,
+        norm="lip+batch",
+        attn_dropout=0.2,
+        schedule="plateau",
+        lr=0.01,
+        epochs=14,
+        patience=0,
+        device="cpu",
+    )
+
+
+@pytest.fixture
+def load_for():
+    """The data set of a specification."""
+    from lipgnn.datasets import load
+
+    return lambda spec: load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)

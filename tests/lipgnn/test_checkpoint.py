@@ -1,0 +1,180 @@
+import json
+import os
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from lipgnn.checkpoint import CheckpointFile, load_model, save_model
+from lipgnn.errors import DataError
+from lipgnn.models import DeepGNN
+from lipgnn.spec import RunSpec
+
+SPEC = RunSpec(layers=2, hidden=2, heads=2)
+
+
+def tensors(value):
+    return {"a": torch.full((3,), float(value)), "b": torch.arange(4)}
+
+
+class Killed(BaseException):
+    """Stands for kill -9: nothing may catch it."""
+
+
+@pytest.fixture
+def model_file(tmp_path):
+    torch.manual_seed(0)
+    path = tmp_path / "best.safetensors"
+    network = DeepGNN.from_spec(SPEC, 5, 3)
+    save_model(path, network.state_dict(), spec=SPEC, fingerprint="f", shape=(5, 3), class_names=("x", "y", "[/z]"))
+    return path
+
+
+def test_no_checkpoint_is_none(tmp_path):
+    assert CheckpointFile(tmp_path).read(SPEC) is None
+
+
+def test_round_trip(tmp_path):
+    file = CheckpointFile(tmp_path)
+    file.write(tensors(1), {"epoch": 7, "lr": 0.1 + 0.2}, SPEC)
+    loaded, state = file.read(SPEC)
+    assert state == {"epoch": 7, "lr": 0.1 + 0.2}
+    assert all(torch.equal(loaded[name], value) for name, value in tensors(1).items())
+    assert sorted(os.listdir(tmp_path)) == ["last.json", "last.safetensors"]
+
+
+def test_a_kill_between_any_two_steps_leaves_the_old_checkpoint_or_the_new(tmp_path, monkeypatch):
+    """Every call that touches the disk is a place to die at; afterwards a whole checkpoint is read."""
+    steps = []
+
+    def dying(real, number):
+        def call(*args):
+            steps.append(number)
+            if len(steps) == deadly:
+                raise Killed
+            return real(*args)
+
+        return call
+
+    real = {name: getattr(os, name) for name in ("replace", "fsync", "open")}
+    seen = set()
+    for deadly in range(1, 20):
+        folder = tmp_path / str(deadly)
+        folder.mkdir()
+        file = CheckpointFile(folder)
+        file.write(tensors(1), {"epoch": 1}, SPEC)
+        steps.clear()
+        for name, function in real.items():
+            monkeypatch.setattr(os, name, dying(function, name))
+        try:
+            file.write(tensors(2), {"epoch": 2}, SPEC)
+            finished = True
+        except Killed:
+            finished = False
+        for name, function in real.items():
+            monkeypatch.setattr(os, name, function)
+        loaded, state = file.read(SPEC)
+        assert loaded["a"][0] == state["epoch"]
+        assert (folder / "last.safetensors").exists()
+        seen.add(state["epoch"])
+        if finished:
+            break
+    assert finished
+    assert seen == {1, 2}
+
+
+def test_a_checkpoint_of_another_spec_is_refused_with_the_differing_keys(tmp_path):
+    CheckpointFile(tmp_path).write(tensors(1), {}, SPEC)
+    with pytest.raises(DataError, match="these differ: layers, norm"):
+        CheckpointFile(tmp_path).read(SPEC.with_values(layers=3, norm="none"))
+
+
+def test_a_checkpoint_of_another_device_is_taken(tmp_path):
+    CheckpointFile(tmp_path).write(tensors(1), {}, SPEC)
+    assert CheckpointFile(tmp_path).read(SPEC.with_values(device="cuda:0"))
+
+
+@pytest.mark.parametrize("name", ["last.json", "last.safetensors"])
+def test_a_damaged_checkpoint_is_refused(tmp_path, name):
+    CheckpointFile(tmp_path).write(tensors(1), {"epoch": 1}, SPEC)
+    content = bytearray((tmp_path / name).read_bytes())
+    content[len(content) // 2] ^= 0xFF
+    (tmp_path / name).write_bytes(bytes(content))
+    with pytest.raises(DataError, match="cannot be used") as caught:
+        CheckpointFile(tmp_path).read(SPEC)
+    assert "--force" in caught.value.hint
+
+
+def test_a_newer_schema_is_refused(tmp_path):
+    CheckpointFile(tmp_path).write(tensors(1), {}, SPEC)
+    path = tmp_path / "last.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": 99}))
+    with pytest.raises(DataError, match="schema version 99"):
+        CheckpointFile(tmp_path).read(SPEC)
+
+
+def test_a_model_file_needs_nothing_beside_it(model_file, tmp_path):
+    moved = tmp_path / "elsewhere.safetensors"
+    model_file.rename(moved)
+    saved = load_model(moved)
+    torch.manual_seed(0)
+    expected = DeepGNN.from_spec(SPEC, 5, 3).state_dict()
+    assert saved.spec == SPEC
+    assert saved.class_names == ("x", "y", "[/z]")
+    assert not saved.network.training
+    assert all(torch.equal(value, expected[name]) for name, value in saved.network.state_dict().items())
+
+
+def test_a_missing_model_file_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"none\.safetensors"):
+        load_model(tmp_path / "none.safetensors")
+
+
+def _drop(weights):
+    weights.pop("decoder.bias")
+
+
+def _add(weights):
+    weights["extra"] = torch.zeros(1)
+
+
+def _reshape(weights):
+    weights["decoder.bias"] = torch.zeros(9)
+
+
+def _poison(weights):
+    weights["decoder.bias"][0] = float("nan")
+
+
+@pytest.mark.parametrize(
+    "change, reason",
+    [
+        (_drop, "decoder.bias is missing"),
+        (_add, "extra is not part of the model"),
+        (_reshape, r"decoder.bias is \(9,\), not \(3,\)"),
+        (_poison, "not finite"),
+    ],
+)
+def test_tensors_that_do_not_fit_are_refused_by_name(tmp_path, change, reason):
+    weights = DeepGNN.from_spec(SPEC, 5, 3).state_dict()
+    change(weights)
+    path = tmp_path / "m.safetensors"
+    save_model(path, weights, spec=SPEC, fingerprint="f", shape=(5, 3), class_names=None)
+    with pytest.raises(DataError, match=reason):
+        load_model(path)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_no_mutation_of_a_model_file_does_worse_than_a_data_error(model_file, tmp_path, data):
+    content = bytearray(model_file.read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, min(len(content) - 1, 1500)))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(content)))
+    path = tmp_path / "mutated.safetensors"
+    path.write_bytes(bytes(content[:cut] if data.draw(st.booleans()) else content))
+    try:
+        load_model(path)
+    except DataError as error:
+        assert str(path) in error.message

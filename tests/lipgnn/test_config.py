@@ -1,0 +1,110 @@
+import shlex
+
+import pytest
+
+from lipgnn.catalog import DATASETS, MODELS
+from lipgnn.config import command_for, resolve, unknown_variables
+from lipgnn.errors import UsageError
+from lipgnn.spec import FIELDS, RunSpec
+
+
+@pytest.fixture
+def file(tmp_path):
+    path = tmp_path / "run.toml"
+    path.write_text("# a run\nlayers = 3\nlr = 0.01\nnorm = 'pair'\n")
+    return path
+
+
+def test_flag_beats_variable_beats_file_beats_built_in(file):
+    environ = {"LIPGNN_LAYERS": "4", "LIPGNN_LR": "0.02"}
+    resolved = resolve({"layers": "5"}, environ, file)
+    assert (resolved.spec.layers, resolved.spec.lr, resolved.spec.norm) == (5, 0.02, "pair")
+    assert resolved.spec.hidden == FIELDS["hidden"].default
+    assert resolved.sources["layers"] == "flag"
+    assert resolved.sources["lr"] == "environment"
+    assert resolved.sources["norm"] == f"file {file}"
+    assert resolved.sources["hidden"] == "built-in"
+
+
+@pytest.mark.parametrize("place", ["flag", "variable"])
+@pytest.mark.parametrize("name", list(FIELDS))
+def test_no_default_overrides_what_was_asked_for(name, place):
+    """For every option, also where data set and model have defaults of their own."""
+    value = FIELDS[name].default
+    given = {"dataset": "texas", "model": "gt", name: value}
+    environ = {f"LIPGNN_{k.upper()}": str(v) for k, v in given.items()}
+    resolved = resolve(given, {}) if place == "flag" else resolve({}, environ)
+    assert getattr(resolved.spec, name) == value
+
+
+def test_data_set_and_model_defaults_apply_and_are_named():
+    resolved = resolve({"dataset": "texas", "model": "gt"}, {})
+    assert resolved.spec.split == DATASETS["texas"].defaults["split"]
+    assert resolved.sources["split"] == "default of data set texas"
+    assert resolved.spec.kappa == MODELS["gt"].defaults["kappa"]
+    assert resolved.sources["kappa"] == "default of model gt"
+
+
+@pytest.mark.parametrize("model", list(MODELS))
+def test_every_model_has_defaults_that_run(model):
+    assert resolve({"model": model}, {}).spec.model == model
+
+
+def test_toml_round_trip_says_where_values_came_from(tmp_path):
+    resolved = resolve({"layers": 30, "lr": 0.1 + 0.2, "dataset": "a\"b'c\n.npz"}, {})
+    path = tmp_path / "again.toml"
+    path.write_text(resolved.to_toml())
+    assert resolve({}, {}, path).spec == resolved.spec
+    assert "layers = 30 # flag" in resolved.to_toml()
+    assert "heads = 8 # built-in" in resolved.to_toml()
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("layrs = 3", "Unknown option in file"),
+        ("layers = 'x'", "layers must be a whole number, got 'x'. (from file"),
+        ("layers = ", "Cannot read the configuration"),
+        ("[train]\nlayers = 3", "Unknown option in file"),
+    ],
+)
+def test_a_wrong_file_is_refused_by_name(tmp_path, text, message):
+    path = tmp_path / "run.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        resolve({}, {}, path)
+    assert message in caught.value.message
+    assert str(path) in caught.value.message
+
+
+def test_a_missing_file_is_refused(tmp_path):
+    with pytest.raises(UsageError, match="Cannot read the configuration"):
+        resolve({}, {}, tmp_path / "none.toml")
+
+
+def test_a_wrong_variable_is_refused_with_its_place():
+    with pytest.raises(UsageError, match=r"got 'many'\. \(from environment\)"):
+        resolve({}, {"LIPGNN_LAYERS": "many"})
+
+
+def test_unknown_variables_are_found():
+    environ = {"LIPGNN_LAYRES": "3", "LIPGNN_LAYERS": "3", "LIPGNN_DATA": "d", "PATH": "p"}
+    assert unknown_variables(environ) == ["LIPGNN_LAYRES"]
+
+
+@pytest.mark.parametrize(
+    "spec",
+    [
+        RunSpec(),
+        RunSpec(layers=30, lr=0.1 + 0.2, norm="lip+layer"),
+        RunSpec(model="gcn", norm="none", dataset="a b/c.npz"),
+        RunSpec(model="gt", kappa=4.0, dataset="texas"),
+    ],
+)
+def test_the_command_gives_the_same_spec_again(spec):
+    words = shlex.split(command_for(spec))
+    assert words[:2] == ["lipgnn", "train"]
+    flags = {
+        flag.removeprefix("--").replace("-", "_"): value for flag, value in zip(words[2::2], words[3::2], strict=True)
+    }
+    assert resolve(flags, {}).spec == spec

@@ -1,0 +1,24 @@
+import pytest
+
+from lipgnn import errors
+
+
+@pytest.mark.parametrize(
+    "kind, code",
+    [("RunFailed", 1), ("UsageError", 2), ("DataError", 4), ("EnvironmentBroken", 5), ("Interrupted", 130)],
+)
+def test_every_kind_has_its_exit_code(kind, code):
+    error = getattr(errors, kind)("what", "do this")
+    assert isinstance(error, errors.LipgnnError)
+    assert (error.exit_code, error.message, error.hint, str(error)) == (code, "what", "do this", "what")
+
+
+def test_unknown_name_lists_all_and_suggests_the_nearest():
+    error = errors.unknown_name("norm", "lib", ["none", "lip", "pair"])
+    assert error.exit_code == 2
+    assert "'lib'" in error.message
+    assert error.hint == "Did you mean 'lip'? Valid: none, lip, pair."
+
+
+def test_unknown_name_suggests_nothing_far_fetched():
+    assert errors.unknown_name("norm", "zzzzzz", ["none", "lip"]).hint == "Valid: none, lip."

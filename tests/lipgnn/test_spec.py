@@ -1,0 +1,112 @@
+import dataclasses
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lipgnn.errors import UsageError
+from lipgnn.spec import FIELDS, RunSpec, parse_value
+
+NUMBERS = [name for name, field in FIELDS.items() if field.type in ("int", "float")]
+CHOICES = [name for name, field in FIELDS.items() if "choices" in field.metadata]
+
+
+def test_the_fields_are_those_of_the_contract_in_their_order():
+    contract = (
+        "dataset split missing model layers hidden heads norm kappa residual weight_norm activation dropout "
+        "attn_dropout features lr weight_decay schedule epochs patience select seed device dtype kernel"
+    )
+    # clip is an addition to the contract's list.
+    assert " ".join(name for name in FIELDS if name != "clip") == contract
+
+
+def test_a_spec_cannot_be_changed():
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        RunSpec().layers = 3
+
+
+def test_text_becomes_numbers_of_the_declared_type():
+    spec = RunSpec(layers="30", lr="1e-3", missing=1)
+    assert (spec.layers, spec.lr, spec.missing) == (30, 0.001, 1.0)
+    assert isinstance(spec.missing, float)
+
+
+@pytest.mark.parametrize("name", NUMBERS)
+@pytest.mark.parametrize("value", ["x", "", None, True, float("nan"), float("inf"), -1, [1]])
+def test_numbers_refuse_what_is_none(name, value):
+    with pytest.raises(UsageError) as caught:
+        RunSpec(**{name: value})
+    assert name in caught.value.message
+    assert repr(value) in caught.value.message
+
+
+@pytest.mark.parametrize("name", CHOICES)
+def test_choices_refuse_other_words_and_list_the_valid_ones(name):
+    with pytest.raises(UsageError) as caught:
+        RunSpec(**{name: "wrong"})
+    assert name in caught.value.message
+    assert all(choice in caught.value.hint for choice in FIELDS[name].metadata["choices"])
+
+
+def test_whole_numbers_refuse_fractions():
+    with pytest.raises(UsageError, match=r"layers must be a whole number, got 2\.5"):
+        parse_value("layers", 2.5)
+
+
+def test_limits_are_named():
+    with pytest.raises(UsageError, match="missing must be at least 0 and at most 1, got 2"):
+        RunSpec(missing=2)
+    with pytest.raises(UsageError, match="dropout must be at least 0 and below 1, got 1"):
+        RunSpec(dropout=1)
+
+
+def test_a_score_norm_needs_attention():
+    with pytest.raises(UsageError, match="'gcn' has none"):
+        RunSpec(model="gcn", norm="lip")
+    assert RunSpec(model="gcn", norm="pair").norm == "pair"
+
+
+def test_unknown_keys_are_errors_with_the_nearest_match():
+    with pytest.raises(UsageError) as caught:
+        RunSpec.from_mapping({"layrs": 3})
+    assert "Did you mean 'layers'?" in caught.value.hint
+
+
+def test_dictionaries_round_trip_through_json():
+    spec = RunSpec(layers=7, lr=0.1 + 0.2, norm="lip+pair")
+    assert RunSpec.from_mapping(json.loads(json.dumps(spec.to_dict()))) == spec
+
+
+def test_the_same_spec_is_the_same_run_however_it_was_written():
+    assert RunSpec(layers="4", lr="0.005").run_id("f") == RunSpec(lr=5e-3, layers=4).run_id("f")
+
+
+def test_the_device_is_no_part_of_the_run():
+    assert RunSpec(device="cpu").run_id("f") == RunSpec(device="cuda:1").run_id("f")
+
+
+def test_other_data_is_another_run():
+    assert RunSpec().run_id("a") != RunSpec().run_id("b")
+
+
+@given(
+    st.sampled_from([name for name in FIELDS if name not in ("device", "weight_norm", "kernel", "norm", "model")]),
+    st.integers(1, 10**6),
+)
+def test_every_other_field_is_part_of_the_run(name, number):
+    field = FIELDS[name]
+    if "choices" in field.metadata:
+        value = next(choice for choice in field.metadata["choices"] if choice != field.default)
+    elif field.type == "str":
+        value = f"other-{number}"
+    elif field.type == "int":
+        value = field.default + number
+    else:
+        value = number / (2 * 10**6)
+    if value != field.default:
+        assert RunSpec(**{name: value}).run_id("f") != RunSpec().run_id("f")
+
+
+def test_run_ids_are_hex_only():
+    assert set(RunSpec(dataset="../../\x00evil").run_id("f")) <= set("0123456789abcdef")

@@ -1,0 +1,172 @@
+import dataclasses
+import json
+
+import pytest
+import torch
+
+from lipgnn import train as module
+from lipgnn.checkpoint import load_model
+from lipgnn.errors import Interrupted, RunFailed
+from lipgnn.store import COLUMNS, Store
+from lipgnn.train import Finished, Started, train
+from lipgnn.training import Epoch, Training
+
+TIMES = ("seconds", "seconds_per_epoch", "peak_memory_mb")
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "results")
+
+
+def complete(spec, dataset, store, **options):
+    """Train to the end; the result without its times, and the events."""
+    events = list(train(spec, dataset, store, **options))
+    return {k: v for k, v in events[-1].result.items() if k not in TIMES and k != "schema"}, events
+
+
+def artifacts(store, run_id):
+    """All that must be the same after an interruption: weights, optimizer, log without times."""
+    run = store.run(run_id)
+    log = [{k: v for k, v in record.items() if k != "seconds"} for record in run.read_log()]
+    return (run.path / "best.safetensors").read_bytes(), (run.path / "last.safetensors").read_bytes(), log
+
+
+def test_a_run_leaves_what_the_store_promises(small_spec, load_for, store):
+    result, events = complete(small_spec, load_for(small_spec), store)
+    run = store.run(result["run_id"])
+    names = {path.name for path in run.path.iterdir()} - {"lock"}
+    assert names == {"spec.json", "log.jsonl", "last.json", "last.safetensors", "best.safetensors", "result.json"}
+    assert isinstance(events[0], Started)
+    assert [event.epoch for event in events if isinstance(event, Epoch)] == list(range(1, 15))
+    assert isinstance(events[-1], Finished)
+    assert set(COLUMNS) <= set(events[-1].result)
+    assert result["parameters"] == sum(p.numel() for p in load_model(run.best_path).network.parameters())
+
+
+def test_the_result_is_of_the_selected_epoch_and_of_the_last(small_spec, load_for, store):
+    result, events = complete(small_spec, load_for(small_spec), store)
+    epochs = [event for event in events if isinstance(event, Epoch)]
+    best = max(epochs, key=lambda e: (e.val_acc, -e.val_loss))
+    assert result["best_epoch"] == best.epoch
+    assert (result["val_acc"], result["test_acc"]) == (best.val_acc, best.test_acc)
+    assert result["last_test_acc"] == epochs[-1].test_acc
+    assert result["max_grad_norm"] == max(e.grad_norm for e in epochs)
+
+
+def test_a_finished_run_is_not_computed_again(small_spec, load_for, store, monkeypatch):
+    first, _ = complete(small_spec, load_for(small_spec), store)
+    monkeypatch.setattr(module, "Training", None)
+    again, events = complete(small_spec, load_for(small_spec), store)
+    assert again == first
+    assert len(events) == 1
+
+
+def test_force_computes_anew(small_spec, load_for, store):
+    first, _ = complete(small_spec, load_for(small_spec), store)
+    again, events = complete(small_spec, load_for(small_spec), store, force=True)
+    assert again == first
+    assert len(events) == 16
+
+
+@pytest.mark.parametrize("cut", range(1, 14, 3))
+def test_a_killed_run_ends_like_an_uninterrupted_one(small_spec, load_for, tmp_path, cut):
+    """The generator is dropped after `cut` epochs, as a kill would, with checkpoints every 4."""
+    whole, cut_store = Store(tmp_path / "whole"), Store(tmp_path / "cut")
+    expected, _ = complete(small_spec, load_for(small_spec), whole)
+    running = train(small_spec, load_for(small_spec), cut_store, save_every=4)
+    for event in running:
+        if isinstance(event, Epoch) and event.epoch == cut:
+            break
+    running.close()
+    result, events = complete(small_spec, load_for(small_spec), cut_store, save_every=4)
+    assert events[0].resumed_epoch == (cut - 1) // 4 * 4
+    assert result == expected
+    assert artifacts(cut_store, result["run_id"]) == artifacts(whole, result["run_id"])
+
+
+def test_a_request_to_stop_saves_that_very_epoch(small_spec, load_for, store):
+    asked = iter([False, False, True])
+    with pytest.raises(Interrupted, match="after epoch 3"):
+        list(train(small_spec, load_for(small_spec), store, should_stop=lambda: next(asked)))
+    _, events = complete(small_spec, load_for(small_spec), store)
+    assert events[0].resumed_epoch == 3
+
+
+def test_a_diverged_run_is_a_result_with_the_layer_named(small_spec, load_for, store):
+    spec = small_spec.with_values(lr=1e3, layers=40, norm="none", residual="identity", activation="none", epochs=50)
+    result, _ = complete(spec, load_for(spec), store)
+    assert result["status"] == "diverged"
+    assert result["diverged_at"].startswith(("output of the", "gradient of the"))
+    assert result["epochs_run"] < 50
+    checkpoint = json.loads((store.run(result["run_id"]).path / "last.json").read_text())
+    assert checkpoint["state"]["epoch"] == result["epochs_run"]
+
+
+def test_a_run_that_diverges_at_once_still_has_a_result(small_spec, load_for, store, monkeypatch):
+    def broken(self):
+        raise module.Diverged("output of the encoder")
+
+    monkeypatch.setattr(Training, "step", broken)
+    result, _ = complete(small_spec, load_for(small_spec), store)
+    assert (result["status"], result["epochs_run"], result["best_epoch"]) == ("diverged", 0, None)
+    assert store.csv_path.exists()
+
+
+@pytest.mark.parametrize(
+    "error, hint",
+    [
+        (MemoryError(), "fewer layers"),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried …"), "fewer layers"),
+        (RuntimeError("some native library is unhappy\nwith details"), "--debug"),
+    ],
+)
+def test_a_failure_is_recorded_and_the_run_can_go_on(small_spec, load_for, store, monkeypatch, error, hint):
+    real = Training.step
+
+    def failing(self):
+        if self.epoch == 5:
+            raise error
+        return real(self)
+
+    monkeypatch.setattr(Training, "step", failing)
+    with pytest.raises(RunFailed, match="in epoch 6") as caught:
+        list(train(small_spec, load_for(small_spec), store, save_every=2))
+    assert hint in caught.value.hint
+    run = store.run(small_spec.run_id(load_for(small_spec).fingerprint))
+    assert json.loads(run.failure_path.read_text())["epoch"] == 5
+    monkeypatch.setattr(Training, "step", real)
+    result, events = complete(small_spec, load_for(small_spec), store)
+    assert (events[0].resumed_epoch, result["status"]) == (4, "done")
+    assert not run.failure_path.exists()
+
+
+def test_a_full_disk_at_the_end_loses_nothing_but_the_time_to_publish(small_spec, load_for, store, monkeypatch):
+    def full(self, result):
+        raise RunFailed("Could not write: no space")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("lipgnn.store.Run.publish", full)
+        with pytest.raises(RunFailed):
+            complete(small_spec, load_for(small_spec), store)
+    result, events = complete(small_spec, load_for(small_spec), store)
+    assert events[0].resumed_epoch == result["epochs_run"] == 14
+
+
+def test_a_kill_between_result_and_csv_is_mended_by_the_next_command(small_spec, load_for, store, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(Store, "rebuild_csv", lambda self: (_ for _ in ()).throw(KeyboardInterrupt))
+        with pytest.raises(KeyboardInterrupt):
+            complete(small_spec, load_for(small_spec), store)
+    assert not store.csv_path.exists()
+    complete(small_spec, load_for(small_spec), store)
+    assert store.csv_path.exists()
+
+
+def test_a_run_learns(small_spec, load_for, store):
+    """The planted partition has 4 classes, so chance is 0.25; a convergence check over 3 seeds, with a wide band."""
+    accuracies = []
+    for seed in range(3):
+        spec = dataclasses.replace(small_spec, seed=seed, epochs=60, hidden=4, heads=4, norm="lip")
+        accuracies.append(complete(spec, load_for(spec), store)[0]["test_acc"])
+    assert torch.tensor(accuracies).mean() > 0.75

@@ -1,0 +1,180 @@
+import dataclasses
+import math
+
+import pytest
+import torch
+
+from lipgnn.checkpoint import CheckpointFile
+from lipgnn.training import Diverged, Training
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def training(small_spec, load_for):
+    def make(**changes):
+        spec = small_spec.with_values(**changes)
+        return Training(spec, load_for(spec), CPU)
+
+    return make
+
+
+def weights_of(training):
+    return {name: value.clone() for name, value in training.network.state_dict().items()}
+
+
+def same(a, b):
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def finish(training):
+    records = []
+    while not training.finished:
+        records.append(training.step())
+    return records
+
+
+def without_time(record):
+    return dataclasses.replace(record, seconds=0)
+
+
+def test_a_step_is_adam_on_the_cross_entropy_of_the_training_nodes(training):
+    """Against a loop written out here, without dropout."""
+    ours = training(dropout=0, attn_dropout=0, schedule="none", norm="lip", clip=0)
+    twin = training(dropout=0, attn_dropout=0, schedule="none", norm="lip", clip=0)
+    network, spec = twin.network, twin.spec
+    optimizer = torch.optim.Adam(network.parameters(), lr=spec.lr, weight_decay=spec.weight_decay)
+    for _ in range(3):
+        optimizer.zero_grad()
+        logits = network(twin.graph, twin.features)[twin.masks["train"]]
+        probabilities = logits.log_softmax(dim=1)
+        labels = twin.labels[twin.masks["train"]]
+        loss = -probabilities[torch.arange(len(labels)), labels].mean()
+        loss.backward()
+        norm = math.sqrt(sum(p.grad.double().square().sum().item() for p in network.parameters()))
+        optimizer.step()
+        record = ours.step()
+        assert record.grad_norm == pytest.approx(norm, rel=1e-5)
+    for name, value in network.state_dict().items():
+        torch.testing.assert_close(ours.network.state_dict()[name], value, rtol=1e-4, atol=1e-6)
+
+
+def test_metrics_are_those_of_the_updated_weights_without_dropout(training):
+    state = training()
+    record = state.step()
+    state.network.eval()
+    with torch.no_grad():
+        predicted = state.network(state.graph, state.features).argmax(dim=1)
+    for part in ("train", "val", "test"):
+        mask = state.masks[part]
+        hits = sum(int(p == y) for p, y in zip(predicted[mask].tolist(), state.labels[mask].tolist(), strict=True))
+        assert getattr(record, f"{part}_acc") == pytest.approx(hits / int(mask.sum()))
+
+
+def test_clipping_bounds_the_step_but_not_the_report(training):
+    free, clipped = training(clip=0), training(clip=1e-3)
+    assert free.step().grad_norm == clipped.step().grad_norm
+    gradient = torch.cat([p.grad.flatten() for p in clipped.network.parameters()])
+    assert gradient.norm().item() == pytest.approx(1e-3, rel=1e-4)
+
+
+@pytest.mark.parametrize("select", ["val_acc", "val_loss"])
+def test_the_best_epoch_is_the_first_with_the_best_validation(training, select):
+    state = training(select=select)
+    records = finish(state)
+    key = {
+        "val_acc": lambda r: (-r.val_acc, r.val_loss, r.epoch),
+        "val_loss": lambda r: (r.val_loss, -r.val_acc, r.epoch),
+    }
+    assert state.best.epoch == min(records, key=key[select]).epoch
+    assert records[-1].best_epoch == state.best.epoch
+
+
+def test_patience_stops_after_that_many_epochs_without_improvement(training):
+    state = training(patience=2, epochs=200)
+    finish(state)
+    assert state.epoch == state.best.epoch + 2
+
+
+def test_test_labels_play_no_part_in_training(training):
+    """Poisoned test labels change nothing but the test accuracy."""
+    honest, poisoned = training(), training()
+    poisoned.labels = torch.where(poisoned.masks["test"], (poisoned.labels + 1) % 4, poisoned.labels)
+    for a, b in zip(finish(honest), finish(poisoned), strict=True):
+        assert dataclasses.replace(without_time(a), test_acc=0) == dataclasses.replace(without_time(b), test_acc=0)
+    assert same(honest.best_weights, poisoned.best_weights)
+    assert honest.best.test_acc != poisoned.best.test_acc
+
+
+def test_one_seed_is_one_run_and_another_seed_another(training):
+    first, second, other = training(), training(seed=0), training(seed=1)
+    assert same(weights_of(first), weights_of(training()))
+    del second
+    finish(first)
+    assert not same(weights_of(first), weights_of(other))
+
+
+@pytest.mark.parametrize("schedule", ["none", "plateau", "cosine"])
+def test_a_restored_state_goes_on_bit_for_bit(training, tmp_path, schedule):
+    whole = training(schedule=schedule)
+    expected = [without_time(r) for r in finish(whole)]
+    for cut in (1, 5, 13):
+        first = training(schedule=schedule)
+        for _ in range(cut):
+            first.step()
+        first.save(CheckpointFile(tmp_path))
+        second = training(schedule=schedule)
+        second.restore(*CheckpointFile(tmp_path).read(second.spec))
+        assert [without_time(r) for r in finish(second)] == expected[cut:]
+        assert same(weights_of(second), weights_of(whole))
+        assert same(second.best_weights, whole.best_weights)
+
+
+def test_cosine_goes_from_the_learning_rate_to_zero(training):
+    rates = [record.lr for record in finish(training(schedule="cosine", epochs=4))]
+    assert rates == pytest.approx([0.01 * (1 + math.cos(math.pi * k / 4)) / 2 for k in range(4)])
+
+
+def test_a_loss_that_is_not_finite_stops_before_the_step(training):
+    state = training()
+    state.step()
+    with torch.no_grad():
+        state.network.blocks[1].conv.bias[0] = float("inf")
+    with pytest.raises(Diverged, match="output of the layer 2"):
+        state.step()
+    assert state.epoch == 1
+
+
+def test_a_gradient_that_is_not_finite_stops_before_the_step(training):
+    state = training()
+    state.step()
+    before = weights_of(state)
+    state.network.blocks[0].conv.attn_l.register_hook(lambda grad: grad * float("nan"))
+    with pytest.raises(Diverged, match="gradient of the layer 1"):
+        state.step()
+    kept = {name: value for name, value in weights_of(state).items() if "norm" not in name}
+    assert same(kept, {name: before[name] for name in kept})
+
+
+def test_a_step_into_the_void_is_taken_back(training):
+    state = training(lr=1e3, layers=40, norm="none", residual="identity", activation="none", schedule="none")
+    with pytest.raises(Diverged):
+        for _ in range(100):
+            before = weights_of(state)
+            state.step()
+    assert all(value.isfinite().all() for value in weights_of(state).values())
+    assert same(before, weights_of(state))
+
+
+def test_nothing_is_created_on_a_default_device(training, tmp_path):
+    """With the default device set to meta, anything created without a device would fail or poison the metrics."""
+    plain, shifted = training(), training()
+    torch.set_default_device("meta")
+    try:
+        record = shifted.step()
+        shifted.save(CheckpointFile(tmp_path))
+        shifted.restore(*CheckpointFile(tmp_path).read(shifted.spec))
+        shifted.step()
+    finally:
+        torch.set_default_device(None)
+    assert without_time(record) == without_time(plain.step())
