@@ -53,6 +53,8 @@ def locate(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None
     named = isinstance(name_or_path, str) and is_name(text)
     if named and text in DATASETS and DATASETS[text].origin == SHIPS:
         return shipped_directory() / f"{text}.npz"
+    if named and text in DATASETS and DATASETS[text].origin != IN_DIRECTORY:
+        raise DataError(f"Data set {text!r} is made when it is loaded and has no file.")
     if named and (found := _in_directory(text, directory)):
         return found
     if named and text in DATASETS:

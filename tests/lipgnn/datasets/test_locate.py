@@ -78,6 +78,13 @@ def test_known_data_that_is_not_there_says_where_to_put_it(data_dir, name, place
     assert repr(str(data_dir / place)) in caught.value.hint and "LIPGNN_DATA" in caught.value.hint
 
 
+def test_generated_data_has_no_file(data_dir):
+    _touch(data_dir, "planted.npz")
+    with pytest.raises(DataError, match="'planted' is made when it is loaded"):
+        locate("planted")
+    assert cached() == []
+
+
 def test_unknown_words_get_the_nearest_name(data_dir):
     _touch(data_dir, "mine.npz")
     with pytest.raises(UsageError) as caught:

@@ -1,0 +1,63 @@
+"""Importing: the file written is the source read, under a name that can be used and is not taken."""
+
+from __future__ import annotations
+
+import pytest
+
+from lipgnn.datasets import read, write_npz
+from lipgnn.datasets.importing import import_source
+from lipgnn.errors import DataError, UsageError
+
+
+@pytest.fixture
+def data_dir(tmp_path, monkeypatch):
+    monkeypatch.setenv("LIPGNN_DATA", str(tmp_path / "data"))
+    return tmp_path / "data"
+
+
+@pytest.fixture
+def file(tmp_path, make_source):
+    path = tmp_path / "my graph.npz"
+    write_npz(make_source(), path)
+    return path
+
+
+def test_what_was_imported_can_be_read_by_name(file, data_dir, same):
+    assert import_source(file) == data_dir / "my-graph.npz"
+    imported = read("my-graph")
+    same(imported, read(file))
+    assert imported.name == "my-graph"
+
+
+def test_tables_and_direction(tmp_path, data_dir):
+    (tmp_path / "people.csv").write_text("id,label,f\na,0,1\nb,1,2\n")
+    (tmp_path / "friends.csv").write_text("source,target\na,b\n")
+    target = import_source(tmp_path / "people.csv", edges=tmp_path / "friends.csv", directed=True)
+    assert target == data_dir / "people.npz"
+    source = read("people")
+    assert source.directed and source.edges.tolist() == [[0], [1]]
+
+
+@pytest.mark.parametrize("name", ["cora", "planted", "../up", "", "a.b", "x" * 65])
+def test_names_that_cannot_be_used(file, data_dir, name):
+    with pytest.raises(UsageError, match="name"):
+        import_source(file, name=name)
+    assert not data_dir.exists()
+
+
+def test_an_earlier_import_is_kept_unless_forced(file, data_dir, make_source):
+    target = import_source(file, name="mine")
+    before = target.read_bytes()
+    write_npz(make_source(directed=True), file)
+    with pytest.raises(UsageError, match="exists"):
+        import_source(file, name="mine")
+    assert target.read_bytes() == before
+    import_source(file, name="mine", force=True)
+    assert read("mine").directed
+
+
+def test_damaged_sources_leave_nothing(file, data_dir):
+    file.write_bytes(file.read_bytes()[:100])
+    with pytest.raises(DataError):
+        import_source(file)
+    assert not data_dir.exists()
