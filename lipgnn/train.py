@@ -71,7 +71,8 @@ def train(
             spec = spec.with_values(device=str(device))
             run.begin(spec, dataset.fingerprint)
             result = yield from _compute(spec, dataset, run, device, reason, save_every, should_stop)
-            store.rebuild_csv()
+    # Also for a stored result: whoever published it may have been stopped before this line.
+    store.rebuild_csv()
     yield Finished(result)
 
 

@@ -170,7 +170,7 @@ class Training:
             "last": asdict(self.last) if self.last else None,
             "best": asdict(self.best) if self.best else None,
             "lr": self.optimizer.param_groups[0]["lr"],
-            "scheduler": self.scheduler.state_dict() if self.scheduler else None,
+            "scheduler": _finite(self.scheduler.state_dict()) if self.scheduler else None,
         }
         checkpoint.write(tensors, state, self.spec)
 
@@ -211,6 +211,11 @@ def _schedule(spec: RunSpec, optimizer: torch.optim.Optimizer) -> Any:
     if spec.schedule == "cosine":
         return torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=spec.epochs)
     return None
+
+
+def _finite(state: dict[str, Any]) -> dict[str, Any]:
+    """A scheduler's state without its infinities, which JSON cannot hold; they are constants it starts with."""
+    return {name: value for name, value in state.items() if value != math.inf}
 
 
 def _copy(weights: Tensors) -> Tensors:

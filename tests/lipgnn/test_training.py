@@ -72,8 +72,9 @@ def test_metrics_are_those_of_the_updated_weights_without_dropout(training):
 
 
 def test_clipping_bounds_the_step_but_not_the_report(training):
-    free, clipped = training(clip=0), training(clip=1e-3)
-    assert free.step().grad_norm == clipped.step().grad_norm
+    free = training(clip=0).step()
+    clipped = training(clip=1e-3)
+    assert free.grad_norm == clipped.step().grad_norm
     gradient = torch.cat([p.grad.flatten() for p in clipped.network.parameters()])
     assert gradient.norm().item() == pytest.approx(1e-3, rel=1e-4)
 
@@ -98,20 +99,25 @@ def test_patience_stops_after_that_many_epochs_without_improvement(training):
 
 def test_test_labels_play_no_part_in_training(training):
     """Poisoned test labels change nothing but the test accuracy."""
-    honest, poisoned = training(), training()
+    honest = training()
+    records = finish(honest)
+    poisoned = training()
     poisoned.labels = torch.where(poisoned.masks["test"], (poisoned.labels + 1) % 4, poisoned.labels)
-    for a, b in zip(finish(honest), finish(poisoned), strict=True):
+    for a, b in zip(records, finish(poisoned), strict=True):
         assert dataclasses.replace(without_time(a), test_acc=0) == dataclasses.replace(without_time(b), test_acc=0)
     assert same(honest.best_weights, poisoned.best_weights)
     assert honest.best.test_acc != poisoned.best.test_acc
 
 
 def test_one_seed_is_one_run_and_another_seed_another(training):
-    first, second, other = training(), training(seed=0), training(seed=1)
-    assert same(weights_of(first), weights_of(training()))
-    del second
-    finish(first)
+    first, again, other = (training(seed=seed) for seed in (0, 0, 1))
+    assert same(weights_of(first), weights_of(again))
     assert not same(weights_of(first), weights_of(other))
+    runs = []
+    for seed in (0, 0, 1):
+        state = training(seed=seed)
+        runs.append([without_time(record) for record in finish(state)])
+    assert runs[0] == runs[1] != runs[2]
 
 
 @pytest.mark.parametrize("schedule", ["none", "plateau", "cosine"])
@@ -168,7 +174,8 @@ def test_a_step_into_the_void_is_taken_back(training):
 
 def test_nothing_is_created_on_a_default_device(training, tmp_path):
     """With the default device set to meta, anything created without a device would fail or poison the metrics."""
-    plain, shifted = training(), training()
+    expected = training().step()
+    shifted = training()
     torch.set_default_device("meta")
     try:
         record = shifted.step()
@@ -177,4 +184,4 @@ def test_nothing_is_created_on_a_default_device(training, tmp_path):
         shifted.step()
     finally:
         torch.set_default_device(None)
-    assert without_time(record) == without_time(plain.step())
+    assert without_time(record) == without_time(expected)
