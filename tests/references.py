@@ -34,13 +34,19 @@ def build(edges: Edges, *, nodes: int) -> dgl.DGLGraph:
 
 
 @st.composite
-def graphs(draw: st.DrawFn, *, loops: bool = True, max_nodes: int = 7) -> dgl.DGLGraph:
-    """Any small graph, doubled edges included; `loops` adds the missing self-loops."""
+def graphs(draw: st.DrawFn, *, complete: str = "loops", max_nodes: int = 7) -> dgl.DGLGraph:
+    """Any small graph, doubled edges included.
+
+    `complete` says what is added: "loops" the missing self-loops, "entered" an edge into every node that
+    none enters, "nothing" nothing.
+    """
     nodes = draw(st.integers(1, max_nodes))
     node = st.integers(0, nodes - 1)
     edges = draw(st.lists(st.tuples(node, node), max_size=2 * nodes))
-    if loops:
+    if complete == "loops":
         edges += [(i, i) for i in range(nodes) if (i, i) not in edges]
+    elif complete == "entered":
+        edges += [((i + 1) % nodes, i) for i in range(nodes) if all(target != i for _, target in edges)]
     return build(edges, nodes=nodes)
 
 

@@ -24,7 +24,7 @@ class Twice(nn.Module):
 @settings(max_examples=25, deadline=None)
 @given(data=st.data())
 def test_aggregate_is_the_softmax_weighted_sum(data, reference):
-    graph = data.draw(reference.graphs(loops=False))
+    graph = data.draw(reference.graphs(complete="nothing"))
     scores = 3 * reference.normal(1, graph.num_edges(), 2, 1)
     value = reference.normal(2, graph.num_nodes(), 2, 3)
     out, attention = aggregate(graph, scores, value, nn.Identity())
@@ -85,9 +85,9 @@ def test_head_norms_are_those_of_every_heads_rows_stacked(reference):
 
 
 @settings(max_examples=30, deadline=None)
-@given(data=st.data(), loops=st.booleans(), kappa=st.sampled_from([0.5, 4.0]))
-def test_certified_bound_sums_over_the_neighbourhoods_a_node_feeds(data, loops, kappa, reference):
-    graph = data.draw(reference.graphs(loops=loops))
+@given(data=st.data(), complete=st.sampled_from(["loops", "nothing"]), kappa=st.sampled_from([0.5, 4.0]))
+def test_certified_bound_sums_over_the_neighbourhoods_a_node_feeds(data, complete, kappa, reference):
+    graph = data.draw(reference.graphs(complete=complete))
     expected = reference.certified_bound(
         reference.edges_of(graph),
         graph.num_nodes(),

@@ -1,0 +1,46 @@
+"""GCNConv against the sum of its docstring."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lipgnn.nn import GCNConv
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data())
+def test_equals_loops_over_edges(data, reference):
+    graph = data.draw(reference.graphs())
+    conv = reference.redraw(GCNConv(4, 3), seed=1)
+    x = reference.normal(2, graph.num_nodes(), 4)
+    weight, bias = conv.weight.detach().numpy(), conv.bias.detach().numpy()  # (4, 3), (3,)
+    edges = reference.edges_of(graph)
+    entering = [sum(target == i for _, target in edges) for i in range(graph.num_nodes())]
+    leaving = [sum(source == i for source, _ in edges) for i in range(graph.num_nodes())]
+    expected = np.tile(bias, (graph.num_nodes(), 1))
+    for j, i in edges:
+        expected[i] += x[j].numpy() @ weight / math.sqrt(entering[i] * leaving[j])
+    np.testing.assert_allclose(conv(graph, x).detach(), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("shape", [(4, 3), (3, 4)])  # DGL multiplies by the weight first or last
+def test_on_a_symmetric_graph_it_is_the_normalized_adjacency_matrix(shape, reference):
+    pairs = [(0, 1), (1, 2), (2, 0), (2, 3)]
+    graph = reference.build(pairs + [(b, a) for a, b in pairs] + [(i, i) for i in range(4)], nodes=4)
+    conv = reference.redraw(GCNConv(*shape), seed=1)
+    adjacency = np.array([[1, 1, 1, 0], [1, 1, 1, 0], [1, 1, 1, 1], [0, 0, 1, 1.0]])
+    root = np.diag(adjacency.sum(0) ** -0.5)
+    x = reference.normal(2, 4, shape[0])
+    expected = root @ adjacency @ root @ x.numpy() @ conv.weight.detach().numpy() + conv.bias.detach().numpy()
+    np.testing.assert_allclose(conv(graph, x).detach(), expected, atol=1e-10)
+
+
+def test_a_node_without_in_edges_gives_the_bias(reference):
+    conv = reference.redraw(GCNConv(4, 3), seed=1)
+    out = conv(reference.small_graph(loops=False), reference.normal(0, 7, 4))
+    np.testing.assert_allclose(out[6].detach(), conv.bias.detach(), atol=1e-12)
