@@ -61,9 +61,9 @@ def normal(seed: int, *shape: int, dtype: torch.dtype = torch.float64) -> torch.
     return torch.from_numpy(np.random.default_rng(seed).normal(size=shape)).to(dtype)
 
 
-def redraw(module: nn.Module, seed: int) -> nn.Module:
-    """The module in float64, with all parameters, biases as well, drawn anew from the seed alone."""
-    module.double()
+def redraw(module: nn.Module, seed: int, dtype: torch.dtype = torch.float64) -> nn.Module:
+    """The module in this type, with all parameters, biases as well, drawn anew from the seed alone."""
+    module.to(dtype)
     with torch.no_grad():
         for position, parameter in enumerate(module.parameters()):
             parameter.copy_(normal(1000 * seed + position, *parameter.shape))

@@ -20,12 +20,6 @@ from lipgnn.runtime import dgl
 RESIDUALS = {"none": (4, False), "identity": (6, True), "linear": (4, True)}
 
 
-def both(residual: str, **options) -> tuple[GATConv, nn.Module]:
-    """Our layer and DGL's, 3 heads of width 2, freshly drawn."""
-    in_feats, adds = RESIDUALS[residual]
-    return (kind(in_feats, 2, 3, residual=adds, **options) for kind in (GATConv, dgl.nn.GATConv))
-
-
 def loops(reference, conv: GATConv, graph, x: torch.Tensor) -> tuple[np.ndarray, np.ndarray]:
     """The layer by loops over edges, from its state dict alone: output and attention weights."""
     state, edges = reference.arrays(conv), reference.edges_of(graph)
@@ -47,28 +41,30 @@ def loops(reference, conv: GATConv, graph, x: torch.Tensor) -> tuple[np.ndarray,
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("residual", RESIDUALS)
 def test_equals_dgl_whichever_weights_are_loaded_into_the_other(residual, bias, reference):
-    graph, in_feats = reference.small_graph(), RESIDUALS[residual][0]
+    graph, (in_feats, adds) = reference.small_graph(), RESIDUALS[residual]
+    options = {"residual": adds, "bias": bias, "negative_slope": 0.3, "activation": nn.ELU()}
     for source, target in ((0, 1), (1, 0)):
-        layers = list(both(residual, bias=bias, negative_slope=0.3, activation=nn.ELU()))
-        for position, parameter in enumerate(layers[source].parameters()):
-            nn.init.normal_(parameter, std=0.5 + 0.1 * position)  # biases, too
+        layers = [kind(in_feats, 2, 3, **options) for kind in (GATConv, dgl.nn.GATConv)]
+        reference.redraw(layers[source], seed=6, dtype=torch.float32)
         layers[target].load_state_dict(layers[source].state_dict(), strict=True)
-        x = reference.normal(3, 7, in_feats, dtype=torch.float32)
-        results = [layer(graph, x, get_attention=True) for layer in layers]
-        torch.testing.assert_close(results[0], results[1], atol=1e-6, rtol=1e-6)
-        for layer, (out, _) in zip(layers, results, strict=True):
+        results, gradients = [], []
+        for layer in layers:
+            x = reference.normal(3, 7, in_feats, dtype=torch.float32).requires_grad_()
+            out, attention = layer(graph, x, get_attention=True)
             out.square().sum().backward()
-            layer.gradients = {name: parameter.grad for name, parameter in layer.named_parameters()}
-        torch.testing.assert_close(layers[0].gradients, layers[1].gradients, atol=1e-4, rtol=1e-5)
+            results.append((out, attention))
+            gradients.append({name: parameter.grad for name, parameter in [("x", x), *layer.named_parameters()]})
+        torch.testing.assert_close(results[0], results[1], atol=1e-6, rtol=1e-6)
+        torch.testing.assert_close(gradients[0], gradients[1], atol=1e-4, rtol=1e-5)
 
 
 @pytest.mark.parametrize("residual", RESIDUALS)
 def test_the_same_seed_draws_the_weights_and_the_dropout_of_dgl(residual, reference):
-    graph, in_feats = reference.small_graph(), RESIDUALS[residual][0]
+    graph, (in_feats, adds) = reference.small_graph(), RESIDUALS[residual]
     outputs, states = [], []
     for kind in (GATConv, dgl.nn.GATConv):
         torch.manual_seed(5)
-        layer = kind(in_feats, 2, 3, feat_drop=0.4, attn_drop=0.4, residual=RESIDUALS[residual][1])
+        layer = kind(in_feats, 2, 3, feat_drop=0.4, attn_drop=0.4, residual=adds)
         outputs.append(layer(graph, torch.ones(7, in_feats)))
         states.append(dict(layer.state_dict()))
     torch.testing.assert_close(states[0], states[1], atol=0, rtol=0)

@@ -43,18 +43,19 @@ def test_equals_pytorch_geometric_with_its_weights(heads, skip, bias, reference)
     graph = reference.small_graph()
     ours = TransformerConv(4, 2, heads, skip=skip, bias=bias)
     theirs = Theirs(4, 2, heads=heads, root_weight=skip, bias=bias)
-    for position, parameter in enumerate(theirs.parameters()):
-        nn.init.normal_(parameter, std=0.5 + 0.1 * position)  # biases, too
+    reference.redraw(theirs, seed=6, dtype=torch.float32)
     state = {name.removeprefix("lin_"): tensor for name, tensor in theirs.state_dict().items()}
     used = {name: tensor for name, tensor in state.items() if skip or not name.startswith("skip")}
     ours.load_state_dict(used, strict=True)
 
-    x = reference.normal(3, 7, 4, dtype=torch.float32)
+    x = reference.normal(3, 7, 4, dtype=torch.float32).requires_grad_()
     edge_index = torch.stack(graph.edges())
     expected, (_, weights) = theirs(x, edge_index, return_attention_weights=True)
     out, attention = ours(graph, x, get_attention=True)
     torch.testing.assert_close(out.flatten(1), expected, atol=1e-6, rtol=1e-6)
     torch.testing.assert_close(attention.squeeze(-1), weights, atol=1e-6, rtol=1e-6)
+    input_gradients = [torch.autograd.grad(y.square().sum(), x, retain_graph=True)[0] for y in (out, expected)]
+    torch.testing.assert_close(*input_gradients, atol=1e-4, rtol=1e-5)
     for result in (out, expected):
         result.square().sum().backward()
     for name, parameter in ours.named_parameters():
