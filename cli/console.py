@@ -127,7 +127,8 @@ class EpochProgress:
         return self
 
     def __exit__(self, *exception: object) -> None:
-        self.bar.stop()
+        if self.live:
+            self.bar.stop()
 
     def update(self, epoch: int, status: str) -> None:
         """Show that `epoch` is over."""

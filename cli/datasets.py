@@ -35,25 +35,31 @@ def list_(as_json: bool) -> int:
     """List the data sets that ship, and those in the data directory."""
     from lipgnn.datasets import describe, read
 
-    rows = []
-    for name, path, description in _available():
-        facts = describe(read(name))
+    rows, unreadable = [], []
+    for name, place, description in _available():
+        try:
+            facts = describe(read(name))
+        except DataError as error:
+            unreadable.append(error.message)
+            continue
         rows.append(
             {
                 "name": name,
-                "where": path,
+                "where": place,
                 **{key: facts[key] for key in ("nodes", "edges", "features")},
                 "classes": len(facts["classes"]),
                 "splits": list(facts["splits"]),
                 "description": description,
             }
         )
+    for message in unreadable:
+        console.note(f"Left out: {message}")
     if as_json:
         console.print_json(rows)
         return 0
     columns = ("name", "where", "nodes", "edges", "features", "classes", "description")
     console.print_table(columns, ([row[column] for column in columns] for row in rows))
-    absent = [name for name in DATASETS if name not in {row["name"] for row in rows}]
+    absent = [name for name in DATASETS if name not in {name for name, _, _ in _available()}]
     if absent:
         console.note(f"Known, but not in the data directory: {', '.join(absent)}.")
     console.print_next("lipgnn datasets show cora")
@@ -90,8 +96,7 @@ def show(name: str, as_json: bool) -> int:
         ("components", f"{facts['components']:,}, the largest with {facts['largest_component']:,} nodes"),
         ("degree", f"{degree['min']} to {degree['max']}, median {degree['median']:g}, mean {degree['mean']:.2f}"),
     ]
-    for split, sizes in facts["splits"].items():
-        rows.append((f"split {split}", f"{sizes['train']:,} train, {sizes['val']:,} val, {sizes['test']:,} test"))
+    rows += _split_rows(facts["splits"])
     console.print_panel(facts["name"], rows)
     columns = ("class", "name", "nodes")
     console.print_table(columns, ([row[column] for column in columns] for row in facts["classes"]))
@@ -152,6 +157,18 @@ def _available() -> Iterator[tuple[str, str, str]]:
             yield name, entry.origin, entry.description
     for name, place in cached():
         yield name, str(place), DATASETS[name].description if name in DATASETS else ""
+
+
+def _split_rows(splits: dict[str, dict[str, int]]) -> list[tuple[str, str]]:
+    """A row for every size of split, with the first and last name of that size."""
+    names: dict[str, list[str]] = {}
+    for name, sizes in splits.items():
+        text = ", ".join(f"{count:,} {part}" for part, count in sizes.items())
+        names.setdefault(text, []).append(name)
+    return [
+        (f"split {group[0]}" if len(group) == 1 else f"splits {group[0]} … {group[-1]}", text)
+        for text, group in names.items()
+    ]
 
 
 def _verdict(name: str) -> dict[str, Any]:

@@ -79,8 +79,8 @@ def _run(
     from lipgnn.files import ensure_writable
 
     spec = resolved.spec
-    ensure_writable(store.root)
     dataset = load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
+    ensure_writable(store.root)
 
     from lipgnn.train import Finished, Started, train
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -32,7 +31,7 @@ class Evaluation:
     accuracy: dict[str, float | None]
     classes: list[dict[str, Any]]
     confusion: list[list[int]]
-    attention_entropy: list[float] | None
+    attention_entropy: list[float | None] | None
 
 
 @torch.no_grad()
@@ -59,14 +58,14 @@ def evaluate(saved: SavedModel, dataset: Dataset, device: torch.device) -> Evalu
     return Evaluation(accuracy, _by_class(confusion, names), confusion.tolist(), entropy)
 
 
-def attention_entropy(graph: dgl.DGLGraph, weights: torch.Tensor) -> float:
-    """Mean of H(α_i) / log n_i over heads and over nodes with two in-edges or more; weights are (E, H)."""
+def attention_entropy(graph: dgl.DGLGraph, weights: torch.Tensor) -> float | None:
+    """Mean of H(α_i) / log n_i over heads and over nodes with two in-edges or more, if any; weights are (E, H)."""
     weights = weights.double()
     entropy = dgl.ops.copy_e_sum(graph, -torch.xlogy(weights, weights))  # (N, H)
     degrees = graph.in_degrees()
     several = degrees > 1
     if not several.any():
-        return math.nan
+        return None
     return (entropy[several] / degrees[several].double().log().unsqueeze(1)).mean().item()
 
 

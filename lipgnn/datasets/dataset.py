@@ -81,7 +81,8 @@ class Dataset:
             return _tensor(matrix)
         if matrix.nnz >= MAX_SPARSE_DENSITY * matrix.shape[0] * matrix.shape[1]:
             return _tensor(matrix.toarray())
-        indices = _tensor(np.stack(matrix.tocoo().coords).astype(np.int64))
+        entries = matrix.tocoo()
+        indices = _tensor(np.stack([entries.row, entries.col]).astype(np.int64))
         # COO and not CSR: torch warns that its CSR tensors are unfinished.
         return torch.sparse_coo_tensor(
             indices, _tensor(matrix.data), matrix.shape, device="cpu", check_invariants=False

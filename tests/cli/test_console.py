@@ -1,0 +1,87 @@
+import io
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cli import console
+
+
+@pytest.mark.parametrize(
+    "value, shown",
+    [
+        (None, "–"),
+        ("", "–"),
+        (True, "yes"),
+        (0.123456, "0.1235"),
+        (12, "12"),
+        ("a[/x]b", "a[/x]b"),
+        ("\x1b[31m", "\\x1b[31m"),
+        ("\u202e", "\\u202e"),
+    ],
+)
+def test_cells(value, shown):
+    assert console.cell(value) == shown
+
+
+@settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.text())
+def test_no_text_from_outside_is_markup_or_steers_the_terminal(capsys, text):
+    capsys.readouterr()
+    console.fail(text, text)
+    console.note(text)
+    console.print_panel(text, [("name", text)])
+    console.print_table(["a"], [[text]], title=text)
+    captured = capsys.readouterr()
+    assert not {c for c in captured.out + captured.err if not c.isprintable()} - {"\n"}
+
+
+def test_markup_is_shown_as_it_is(capsys):
+    console.note("[bold]x[/bold] :smile: [/nothing]")
+    assert capsys.readouterr().err == "[bold]x[/bold] :smile: [/nothing]\n"
+
+
+def test_long_lines_to_copy_are_not_broken(capsys):
+    line = "lipgnn train " + "--layers 30 " * 40
+    console.print_next(line.strip())
+    assert line.strip() in capsys.readouterr().err
+
+
+def test_tables_align_numbers_right(capsys):
+    console.print_table(["name", "n"], [["a", 1], ["b", 1000]])
+    lines = [line.rstrip() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert lines[-2].endswith(" 1") and len(lines[-2]) == len(lines[-1])
+
+
+def test_json_is_one_line_and_refuses_what_is_not_json(capsys):
+    console.print_json({"a": "é", "b": None})
+    assert capsys.readouterr().out == '{"a": "é", "b": null}\n'
+    with pytest.raises(ValueError):
+        console.print_json({"a": float("nan")})
+
+
+def test_progress_off_a_terminal_is_a_line_every_tenth(capsys):
+    with console.EpochProgress(100, quiet=False, every_epoch=False) as progress:
+        for epoch in range(1, 101):
+            progress.update(epoch, f"epoch {epoch}")
+    assert capsys.readouterr().err.splitlines() == ["epoch 1", *(f"epoch {k}" for k in range(10, 101, 10))]
+
+
+@pytest.mark.parametrize("quiet, lines", [(True, 0), (False, 30)])
+def test_quiet_and_verbose(capsys, quiet, lines):
+    with console.EpochProgress(30, quiet=quiet, every_epoch=True) as progress:
+        for epoch in range(1, 31):
+            progress.update(epoch, "x")
+    assert len(capsys.readouterr().err.splitlines()) == lines
+
+
+def test_progress_on_a_terminal_is_a_bar_with_time_left(monkeypatch):
+    screen = io.StringIO()
+    monkeypatch.setattr(
+        console, "err", lambda: console.Console(file=screen, force_terminal=True, width=120, highlight=False)
+    )
+    with console.EpochProgress(4, quiet=False, every_epoch=False) as progress:
+        progress.update(2, "epoch 2/4  loss 0.5000")
+    assert "epoch 2/4  loss 0.5000" in screen.getvalue()
+    assert "━" in screen.getvalue()
+    assert ":" in screen.getvalue()

@@ -1,0 +1,120 @@
+import subprocess
+import sys
+
+import click
+import pytest
+
+import lipgnn as package
+from cli.main import COMMANDS, program
+from lipgnn.errors import EnvironmentBroken
+
+
+def walk(group, path=()):
+    """Every command and sub-command with its words."""
+    with click.Context(group) as context:
+        for name in group.list_commands(context):
+            command = group.get_command(context, name)
+            yield (*path, name), command
+            if isinstance(command, click.Group):
+                yield from walk(command, (*path, name))
+
+
+def test_the_version_is_the_package_s(invoke):
+    assert invoke("--version") == (0, f"lipgnn, version {package.__version__}\n", "")
+
+
+def test_alone_it_prints_help_with_lines_to_copy(invoke):
+    code, out, _ = invoke()
+    assert code == 0
+    assert "lipgnn train --layers 30 --norm lip" in out
+    assert all(name in out for name in COMMANDS)
+
+
+def test_short_and_long_help_are_the_same(invoke):
+    assert invoke("train", "-h") == invoke("train", "--help")
+
+
+@pytest.mark.parametrize(
+    "words, command", [pytest.param(words, command, id=" ".join(words)) for words, command in walk(program)]
+)
+def test_every_command_says_what_it_does(words, command):
+    assert command.help and command.help.strip().endswith(".")
+    if len(words) == 1:
+        assert "Examples:" in command.epilog
+
+
+@pytest.mark.parametrize(
+    "arguments", [["--help"], ["train", "--help"], ["datasets", "list"], ["train", "--print-config"], ["trian"]]
+)
+def test_what_needs_no_torch_does_not_import_it(program, arguments, tmp_path):
+    code = (
+        "import sys; from cli.main import run; run(sys.argv[1:]); "
+        "sys.exit(bool({'torch', 'dgl', 'pandas'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code, *arguments], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, f"imported torch, dgl or pandas\n{done.stderr}"
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["trian"], "Did you mean 'train'? Valid: train, evaluate, datasets, env."),
+        (["train", "--layrs", "3"], "--layers"),
+        (["train", "--dataset", "coar"], "Did you mean 'cora'?"),
+        (["train", "--model", "gta"], "Valid: gat, gt, gcn, gin, ggnn."),
+        (["train", "--norm", "lib"], "Did you mean 'lip'?"),
+        (["train", "--layers", "many"], "layers must be a whole number, got 'many'. (from flag)"),
+        (["train", "--device", "gpu"], "Valid: auto, cpu, cuda, cuda:0."),
+        (["train", "--dataset", "planted", "--split", "publik"], "publik"),
+        (["train", "--config", "none.toml"], "none.toml"),
+        (["evaluate", "ffff"], "No run 'ffff'"),
+        (["datasets", "show", "coar"], "Did you mean 'cora'?"),
+    ],
+)
+def test_wrong_use_is_exit_2_with_a_remedy_and_no_traceback(invoke, tmp_path, arguments, message):
+    code, out, err = invoke(*arguments)
+    assert code == 2
+    assert message in err
+    assert out == ""
+    assert "Traceback" not in err
+    assert list(tmp_path.rglob("result.json")) == []
+
+
+def test_an_internal_error_is_one_sentence_and_a_traceback_on_request(invoke, monkeypatch):
+    def broken(*args, **kwargs):
+        raise ZeroDivisionError("boom [/red]")
+
+    monkeypatch.setattr("lipgnn.runtime.describe_environment", broken)
+    code, _, err = invoke("env")
+    assert code == 1
+    assert "Internal error, ZeroDivisionError: boom [/red]" in err
+    assert "Traceback" not in err
+    assert "Traceback" in invoke("env", "--debug")[2]
+
+
+def test_ctrl_c_is_exit_130(invoke, monkeypatch):
+    def interrupted():
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lipgnn.runtime.describe_environment", interrupted)
+    assert invoke("env")[0] == 130
+
+
+def test_a_broken_environment_is_exit_5(invoke, monkeypatch):
+    def broken(requested):
+        raise EnvironmentBroken("DGL cannot be imported.", "Reinstall it.")
+
+    monkeypatch.setattr("lipgnn.train.choose_device", broken)
+    code, _, err = invoke("train", "--dataset", "planted")
+    assert (code, err.count("\n")) == (5, 2)
+
+
+def test_a_reader_that_leaves_early_is_no_error(program, tmp_path):
+    process = subprocess.Popen(
+        [*program, "datasets", "show", "cora", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path
+    )
+    process.stdout.close()
+    err = process.stderr.read()
+    process.stderr.close()
+    process.wait()
+    assert b"Traceback" not in err and b"Exception ignored" not in err

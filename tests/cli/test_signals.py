@@ -1,0 +1,24 @@
+import os
+import signal
+
+import pytest
+
+from cli.signals import StopRequest
+
+
+@pytest.mark.parametrize("number", StopRequest.SIGNALS)
+def test_the_first_signal_asks_and_the_second_insists(capsys, number):
+    with StopRequest() as stop:
+        assert not stop()
+        os.kill(os.getpid(), number)
+        assert stop()
+        assert "once more" in capsys.readouterr().err
+        with pytest.raises(KeyboardInterrupt):
+            os.kill(os.getpid(), number)
+
+
+def test_earlier_handlers_come_back():
+    before = [signal.getsignal(number) for number in StopRequest.SIGNALS]
+    with StopRequest():
+        assert [signal.getsignal(number) for number in StopRequest.SIGNALS] != before
+    assert [signal.getsignal(number) for number in StopRequest.SIGNALS] == before

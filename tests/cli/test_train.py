@@ -1,0 +1,131 @@
+import csv
+import json
+import os
+import stat
+
+import pytest
+
+from lipgnn.spec import FIELDS
+
+RUN = ("train", "--dataset", "planted", "--layers", 2, "--hidden", 2, "--heads", 2, "--epochs", 12)
+
+
+def test_json_is_one_object_with_the_promised_keys(invoke):
+    code, out, _ = invoke(*RUN, "--json")
+    result = json.loads(out)
+    assert code == 0
+    promised = "run_id status test_acc val_acc last_test_acc best_epoch seconds_per_epoch parameters"
+    assert set(promised.split()) <= set(result)
+    assert result["status"] == "done"
+    assert out.count("\n") == 1
+
+
+def test_the_summary_has_the_numbers_and_the_next_commands(invoke):
+    result = json.loads(invoke(*RUN, "--json")[1])
+    code, out, err = invoke(*RUN)
+    assert code == 0
+    for key in ("test_acc", "val_acc", "train_acc", "last_test_acc"):
+        assert f"{result[key]:.3f}" in out
+    assert result["run_id"] in out
+    assert "already done" in err
+    assert f"lipgnn evaluate {result['run_id']}" in err
+    assert "--norm none" in err
+
+
+def test_progress_goes_to_stderr_and_quiet_silences_it(invoke):
+    _, _, err = invoke(*RUN)
+    assert "12/12" in err and "gradient" in err
+    code, out, err = invoke(*RUN, "--seed", 1, "-q", "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)["seed"] == 1
+
+
+def test_verbose_shows_every_epoch_and_every_source(invoke):
+    _, _, err = invoke(*RUN, "-v")
+    assert sum(line.startswith("epoch ") for line in err.splitlines()) == 12
+    assert "layers = 2  (flag)" in err
+    assert "kappa = 4.0  (built-in)" in err
+
+
+def test_the_device_and_the_reason_are_told(invoke):
+    assert "cpu (" in invoke(*RUN)[2]
+    assert "cpu (asked for)" in invoke(*RUN, "--device", "cpu", "--force")[2]
+
+
+def test_print_config_is_a_run_of_its_own(invoke, tmp_path):
+    code, out, _ = invoke(*RUN, "--print-config")
+    assert code == 0
+    assert not (tmp_path / "results").exists()
+    assert [line.split(" = ")[0] for line in out.splitlines() if not line.startswith("#")] == list(FIELDS)
+    (tmp_path / "run.toml").write_text(out)
+    from_file = json.loads(invoke("train", "--config", "run.toml", "--json", "-q")[1])
+    from_flags = json.loads(invoke(*RUN, "--json", "-q")[1])
+    assert from_file["run_id"] == from_flags["run_id"]
+
+
+def test_a_variable_sets_an_option_and_a_mistyped_one_is_told(invoke, monkeypatch):
+    monkeypatch.setenv("LIPGNN_SEED", "5")
+    monkeypatch.setenv("LIPGNN_SEEED", "6")
+    code, out, err = invoke(*RUN, "--json", "-q")
+    assert (code, json.loads(out)["seed"]) == (0, 5)
+    assert "LIPGNN_SEEED is not a variable of lipgnn" in err
+
+
+def test_force_computes_anew(invoke):
+    invoke(*RUN)
+    assert "12/12" in invoke(*RUN, "--force")[2]
+
+
+def test_results_csv_has_one_row_a_run(invoke, tmp_path):
+    for seed in (0, 1):
+        invoke(*RUN, "--seed", seed, "-q")
+    rows = list(csv.DictReader((tmp_path / "results" / "results.csv").read_text().splitlines()))
+    assert [row["seed"] for row in rows] == ["0", "1"]
+
+
+def test_a_diverged_run_is_exit_1_with_a_gentler_command(invoke):
+    wild = (*RUN, "--layers", 40, "--lr", 1000, "--norm", "none", "--activation", "none", "--residual", "identity")
+    code, out, err = invoke(*wild)
+    assert code == 1
+    assert "diverged" in out and "not finite" in out
+    assert "--lr 200" in err
+    assert invoke(*wild)[0] == 1
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write anywhere")
+def test_a_folder_without_permission_is_exit_2(invoke, tmp_path):
+    (tmp_path / "results").mkdir(mode=stat.S_IRUSR | stat.S_IXUSR)
+    assert invoke(*RUN)[0] == 2
+
+
+def test_a_results_folder_that_is_a_file_is_exit_2_before_training(invoke, tmp_path):
+    (tmp_path / "results").write_text("mine")
+    code, _, err = invoke(*RUN)
+    assert code == 2
+    assert "Cannot write to 'results'" in err and "epoch" not in err
+    assert (tmp_path / "results").read_text() == "mine"
+
+
+def test_damaged_data_is_exit_4_and_nothing_is_written(invoke, tmp_path):
+    (tmp_path / "x[red].npz").write_bytes(b"PK\x03\x04 not really")
+    code, out, err = invoke("train", "--dataset", "x[red].npz")
+    assert (code, out) == (4, "")
+    assert "x[red].npz" in err
+    assert os.listdir(tmp_path) == ["x[red].npz"]
+
+
+def test_a_damaged_checkpoint_is_refused_and_kept(invoke, tmp_path, monkeypatch):
+    import lipgnn.train
+
+    def stop(*args, **kwargs):
+        raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr(lipgnn.train, "_result", stop)
+        assert invoke(*RUN, "--save-every", 3)[0] == 130
+    (path,) = (tmp_path / "results" / "runs").glob("*/last.safetensors")
+    path.write_bytes(path.read_bytes()[:-5])
+    code, _, err = invoke(*RUN)
+    assert code == 4
+    assert "--force" in err
+    assert invoke(*RUN, "--force")[0] == 0

@@ -1,0 +1,68 @@
+import math
+import warnings
+
+import pytest
+import torch
+
+from lipgnn.checkpoint import load_model
+from lipgnn.evaluate import attention_entropy, evaluate
+from lipgnn.runtime import dgl
+from lipgnn.store import Store
+from lipgnn.train import train
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def trained(small_spec, load_for, tmp_path):
+    """A model that has learned a little, and its data."""
+    store = Store(tmp_path / "results")
+    dataset = load_for(small_spec)
+    (*_, finished) = train(small_spec, dataset, store)
+    return load_model(store.run(finished.result["run_id"]).best_path), dataset
+
+
+def test_scores_agree_with_scikit_learn(trained):
+    """Precision, recall, F1, support and confusion from an independent implementation."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from sklearn.metrics import accuracy_score, confusion_matrix, precision_recall_fscore_support
+    saved, dataset = trained
+    evaluation = evaluate(saved, dataset, CPU)
+    with torch.no_grad():
+        predicted = saved.network(dataset.graph, dataset.features).argmax(dim=1)[dataset.test_mask].numpy()
+    labels = dataset.labels[dataset.test_mask].numpy()
+    assert evaluation.accuracy["test"] == pytest.approx(accuracy_score(labels, predicted))
+    assert evaluation.confusion == confusion_matrix(labels, predicted, labels=range(4)).tolist()
+    theirs = precision_recall_fscore_support(labels, predicted, labels=range(4), zero_division=float("nan"))
+    for key, values in zip(("precision", "recall", "f1", "support"), theirs, strict=True):
+        for row, value in zip(evaluation.classes, values, strict=True):
+            if not (isinstance(value, float) and math.isnan(value)):
+                assert row[key] == pytest.approx(value)
+
+
+def test_entropy_is_one_when_uniform_and_zero_when_certain():
+    graph = dgl.graph(([0, 1, 2, 0], [0, 0, 0, 1]))
+    uniform = torch.tensor([[1 / 3], [1 / 3], [1 / 3], [1.0]])
+    certain = torch.tensor([[1.0], [0.0], [0.0], [1.0]])
+    half = torch.tensor([[0.5], [0.5], [0.0], [1.0]])
+    assert attention_entropy(graph, uniform) == pytest.approx(1)
+    assert attention_entropy(graph, certain) == 0
+    assert attention_entropy(graph, half) == pytest.approx(math.log(2) / math.log(3))
+
+
+def test_entropy_of_single_neighbours_says_nothing():
+    assert attention_entropy(dgl.graph(([0, 1], [0, 1])), torch.ones(2, 1)) is None
+
+
+def test_there_is_an_entropy_for_every_layer_of_attention(trained):
+    saved, dataset = trained
+    entropies = evaluate(saved, dataset, CPU).attention_entropy
+    assert len(entropies) == saved.spec.layers
+    # LipschitzNorm keeps weights within e^{±1.2/κ} of uniform.
+    assert all(0.97 < value <= 1 for value in entropies)
+
+
+def test_evaluation_leaves_no_dropout_on(trained):
+    saved, dataset = trained
+    assert evaluate(saved, dataset, CPU) == evaluate(saved, dataset, CPU)

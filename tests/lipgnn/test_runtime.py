@@ -1,0 +1,98 @@
+import subprocess
+import sys
+
+import pytest
+import torch
+
+from lipgnn import runtime
+from lipgnn.errors import EnvironmentBroken, UsageError
+
+
+@pytest.fixture
+def without_cuda(monkeypatch):
+    monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: False)
+
+
+@pytest.fixture
+def with_cuda(monkeypatch):
+    """A torch that says it has one CUDA device; DGL is as it is."""
+    monkeypatch.setattr(torch.backends.cuda, "is_built", lambda: True)
+    monkeypatch.setattr(torch.cuda, "is_available", lambda: True)
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 1)
+    monkeypatch.setattr(torch.cuda, "get_device_name", lambda k: "Some GPU")
+
+
+def test_auto_says_why_it_chose_the_cpu(without_cuda):
+    assert runtime.choose_device("auto") == (torch.device("cpu"), "this torch is a build without CUDA")
+
+
+def test_auto_takes_a_device_that_torch_and_dgl_can_use(with_cuda, monkeypatch):
+    monkeypatch.setattr(runtime, "cuda_obstacle", lambda index: None)
+    assert runtime.choose_device("auto") == (torch.device("cuda", 0), "Some GPU is available")
+    assert runtime.choose_device("cuda:0") == (torch.device("cuda", 0), "asked for")
+
+
+@pytest.mark.parametrize("requested", ["cuda", "cuda:0"])
+def test_cuda_is_never_silently_the_cpu(without_cuda, requested):
+    with pytest.raises(EnvironmentBroken, match="build without CUDA") as caught:
+        runtime.choose_device(requested)
+    assert caught.value.exit_code == 5
+
+
+def test_a_device_beyond_the_last_is_refused(with_cuda):
+    with pytest.raises(EnvironmentBroken, match="only 1 CUDA device"):
+        runtime.choose_device("cuda:3")
+
+
+def test_a_dgl_without_cuda_is_told_apart_from_a_torch_without(with_cuda, monkeypatch):
+    class Refusing:
+        def to(self, device):
+            raise runtime.dgl.DGLError("Device API cuda is not enabled.")
+
+    monkeypatch.setattr(runtime.dgl, "graph", lambda edges: Refusing())
+    with pytest.raises(EnvironmentBroken, match="this DGL is a build without CUDA"):
+        runtime.choose_device("cuda")
+
+
+@pytest.mark.parametrize("requested", ["gpu", "cuda:", "cuda:x", "cpu:1", "auto:0", ""])
+def test_other_devices_are_refused_with_the_list(requested):
+    with pytest.raises(UsageError, match="Unknown device"):
+        runtime.choose_device(requested)
+
+
+def test_a_seed_fixes_what_follows():
+    runtime.seed_all(7)
+    first = torch.rand(3)
+    runtime.seed_all(7)
+    assert torch.equal(torch.rand(3), first)
+
+
+def test_versions_are_read_without_importing():
+    assert runtime.installed_version("torch") == torch.__version__
+    assert runtime.installed_version("no-such-package-here") is None
+
+
+def test_a_package_that_cannot_be_imported_is_one_sentence(monkeypatch):
+    monkeypatch.setitem(sys.modules, "dgl", None)
+    with pytest.raises(EnvironmentBroken, match=r"Cannot import dgl .* beside torch") as caught:
+        runtime._import("dgl")
+    assert "Reinstall" in caught.value.hint
+
+
+def test_other_attributes_do_not_exist():
+    with pytest.raises(AttributeError, match="no attribute 'tensorflow'"):
+        runtime.tensorflow  # noqa: B018
+
+
+def test_a_missing_package_is_a_problem(monkeypatch):
+    monkeypatch.setattr(runtime, "PACKAGES", (*runtime.PACKAGES, "no-such-package-here"))
+    problems = runtime.describe_environment()["problems"]
+    assert [problem["what"] for problem in problems] == ["no-such-package-here is not installed."]
+
+
+def test_the_environment_is_set_before_torch_is_imported():
+    code = (
+        "import lipgnn, os, sys; print(os.environ['DGLBACKEND'], os.environ['OMP_WAIT_POLICY'], 'torch' in sys.modules)"
+    )
+    done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["pytorch", "PASSIVE", "False"]

@@ -1,0 +1,116 @@
+"""What is built from the tree works outside of it, and README's commands are the ones that are checked."""
+
+import configparser
+import os
+import re
+import shutil
+import site
+import subprocess
+import sys
+import venv
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+README = (ROOT / "README.md").read_text()
+
+SETUP_COMMANDS = [
+    "python -m venv .venv && .venv/bin/pip install -e . && .venv/bin/lipgnn train --layers 30 --norm lip",
+    'python -m venv .venv && .venv/bin/pip install -e ".[test]" && .venv/bin/pytest',
+]
+
+
+@pytest.fixture(scope="module")
+def outside(tmp_path_factory):
+    """An environment of its own with the wheel in it; only the dependencies are borrowed from this one."""
+    base = tmp_path_factory.mktemp("outside")
+    tree = base / "tree"
+    tree.mkdir()
+    for name in ("setup.cfg", "setup.py", "README.md", "LICENSE"):
+        shutil.copy(ROOT / name, tree)
+    for name in ("lipgnn", "cli", "data"):
+        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
+    build = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", str(base), str(tree)]
+    subprocess.run(build, check=True, capture_output=True)
+    (wheel,) = base.glob("*.whl")
+    venv.create(base / "env", with_pip=False)
+    python = base / "env" / "bin" / "python"
+    where = "import sysconfig; print(sysconfig.get_path('purelib'))"
+    packages = Path(subprocess.run([python, "-c", where], capture_output=True, text=True, check=True).stdout.strip())
+    # A path in a .pth file is searched for packages, but its own .pth files are not read: no editable install.
+    (packages / "dependencies.pth").write_text("\n".join(site.getsitepackages()))
+    install = [*pip, "--python", str(python), "install", "--no-deps", "--ignore-installed", str(wheel)]
+    subprocess.run(install, check=True, capture_output=True)
+    return base / "env" / "bin", wheel
+
+
+def test_the_wheel_trains_on_cora_outside_the_checkout(outside, tmp_path):
+    programs, _ = outside
+    done = subprocess.run(
+        [programs / "lipgnn", "train", "--layers", "2", "--epochs", "3", "--json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={key: value for key, value in os.environ.items() if key != "PYTHONPATH"},
+    )
+    assert done.returncode == 0, done.stderr
+    origin = subprocess.run(
+        [programs / "python", "-c", "import lipgnn; print(lipgnn.__file__)"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=True,
+    ).stdout
+    assert str(programs.parent) in origin
+
+
+def test_the_wheel_holds_the_packages_and_the_data_and_nothing_else(outside):
+    import zipfile
+
+    _, wheel = outside
+    names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
+    modules = {str(path.relative_to(ROOT)) for top in ("lipgnn", "cli") for path in (ROOT / top).rglob("*.py")}
+    assert names == modules | {f"lipgnn/data/{name}.npz" for name in ("cora", "citeseer", "pubmed")}
+
+
+def test_the_bounds_of_the_dependencies_are_those_that_were_tried():
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    requirements = config["options"]["install_requires"].split("\n")
+    assert "torch>=2.2,<2.14" in requirements
+    assert "dgl>=1.1.1,!=2.0.*,!=2.1.*,!=2.2.*,<2.5" in requirements
+    assert config["options"]["python_requires"] == ">=3.10,<3.12"
+
+
+def test_readme_opens_with_exactly_the_two_set_up_commands():
+    assert re.findall(r"^python -m venv .*$", README, flags=re.MULTILINE) == SETUP_COMMANDS
+
+
+def test_ci_takes_its_command_from_readme():
+    script = (ROOT / ".ci" / "run").read_text()
+    assert "README.md" in script and "pip install" not in script
+
+
+def test_readme_tells_every_command_and_exit_code():
+    from cli.main import COMMANDS
+    from lipgnn import errors
+
+    for command in COMMANDS:
+        assert f"`lipgnn {command}" in README or f"lipgnn {command}" in README
+    for name in ("RunFailed", "UsageError", "DataError", "EnvironmentBroken", "Interrupted"):
+        assert f"| {getattr(errors, name).exit_code} |" in README
+
+
+@pytest.mark.parametrize("block", re.findall(r"```sh runnable\n(.*?)```", README, flags=re.DOTALL))
+def test_the_runnable_blocks_of_readme_run(block, program, tmp_path):
+    environment = {**os.environ, "PATH": f"{Path(program[0]).parent}{os.pathsep}{os.environ['PATH']}"}
+    done = subprocess.run(["bash", "-euo", "pipefail", "-c", block], cwd=tmp_path, env=environment, capture_output=True)
+    assert done.returncode == 0, done.stderr.decode()
+
+
+def test_the_library_example_of_readme_runs(tmp_path):
+    (block,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+    done = subprocess.run([sys.executable, "-W", "error", "-c", block], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
