@@ -66,6 +66,8 @@ DATASETS: dict[str, DatasetEntry] = {
     "ogbn-arxiv": DatasetEntry("citations between arXiv papers, 40 subjects", source="OGB (Hu et al. 2020)"),
 }
 
+FEATURE_FORMS = ("raw", "row")
+
 NO_NORM = "none"
 
 MODELS: dict[str, Entry] = {

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from lipgnn.catalog import ATTENTION_MODELS, FEATURE_NORMS, MODELS, NO_NORM, SCORE_NORMS, parse_norm
+from lipgnn.catalog import ATTENTION_MODELS, FEATURE_FORMS, FEATURE_NORMS, MODELS, NO_NORM, SCORE_NORMS, parse_norm
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.files import sha256
 
@@ -54,7 +54,7 @@ class RunSpec:
     activation: str = _option("elu", "After every layer.", choices=("elu", "relu", "tanh", "none"))
     dropout: float = _option(0.6, "Dropout on the input of encoder and decoder.", low=0, below=1)
     attn_dropout: float = _option(0.0, "Dropout on the attention weights of every layer.", low=0, below=1)
-    features: str = _option("row", "Features as given, or rows scaled to sum 1.", choices=("raw", "row"))
+    features: str = _option("row", "Features as given, or rows scaled to sum 1.", choices=FEATURE_FORMS)
     lr: float = _option(0.005, "Learning rate of Adam.", low=1e-12, high=1e3)
     weight_decay: float = _option(5e-4, "L2 penalty of Adam.", low=0, high=1e3)
     clip: float = _option(0.0, "Largest norm of the whole gradient; 0 is off.", low=0, high=1e12)

