@@ -47,6 +47,7 @@ def _show(facts: dict) -> None:
     rows = [("lipgnn", facts["lipgnn"]), ("Python", facts["python"])]
     rows += [(package, version or "not installed") for package, version in facts["versions"].items()]
     rows += [
+        ("DGL fits torch", "yes: imported, and messages pass" if facts["dgl_fits_torch"] else "no"),
         ("cores", str(facts["cores"])),
         ("threads", str(facts.get("threads", console.DASH))),
         ("CUDA", "unknown" if cuda is None else f"{'yes' if cuda['usable'] else 'no'}: {cuda['reason']}"),

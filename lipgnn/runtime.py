@@ -117,16 +117,19 @@ def describe_environment() -> dict[str, Any]:
         "platform": platform.platform(),
         "versions": {package: installed_version(package) for package in PACKAGES},
         "cores": os.cpu_count(),
+        "dgl_fits_torch": False,
         "problems": [],
     }
     for package, version in facts["versions"].items():
         if version is None:
             facts["problems"].append({"what": f"{package} is not installed.", "fix": REINSTALL_HINT})
     try:
-        torch, _ = _import("torch"), _import("dgl")
+        torch, dgl = _import("torch"), _import("dgl")
+        _try_message_passing(torch, dgl)
     except EnvironmentBroken as error:
         facts["problems"].append({"what": error.message, "fix": error.hint})
         return facts
+    facts["dgl_fits_torch"] = True
     obstacle = cuda_obstacle()
     facts["threads"] = torch.get_num_threads()
     facts["cuda"] = {
@@ -140,3 +143,14 @@ def describe_environment() -> dict[str, Any]:
             {"what": f"A CUDA device is present, but {obstacle}.", "fix": "See README's section on CUDA."}
         )
     return facts
+
+
+def _try_message_passing(torch: ModuleType, dgl: ModuleType) -> None:
+    """Prove that DGL's native library and this torch work together, which an import alone does not."""
+    try:
+        graph = dgl.graph(([0, 1], [1, 1]))
+        total = dgl.ops.copy_u_sum(graph, torch.ones(2, 1))
+    except Exception as error:
+        raise EnvironmentBroken(f"DGL cannot pass messages: {error}.", REINSTALL_HINT) from error
+    if total.flatten().tolist() != [0, 2]:
+        raise EnvironmentBroken(f"DGL adds wrongly: {total.flatten().tolist()} instead of [0, 2].", REINSTALL_HINT)

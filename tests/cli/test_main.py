@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 
@@ -118,3 +119,22 @@ def test_a_reader_that_leaves_early_is_no_error(program, tmp_path):
     process.stderr.close()
     process.wait()
     assert b"Traceback" not in err and b"Exception ignored" not in err
+
+
+def test_every_command_runs_with_every_warning_an_error(lipgnn, tmp_path):
+    """In processes of their own, as a user starts them; the fixture adds -W error."""
+    small = ("--dataset", "planted", "--layers", 2, "--epochs", 2)
+    run = json.loads(lipgnn("train", *small, "--json", check=0).stdout)
+    data = {"LIPGNN_DATA": str(tmp_path / "data")}
+    copy = lipgnn("datasets", "path", "cora", check=0).stdout.strip()
+    for arguments in (
+        ("train", *small, "--model", "gt", "--norm", "lip+pair", "--schedule", "cosine"),
+        ("evaluate", run["run_id"]),
+        ("datasets", "list"),
+        ("datasets", "show", "pubmed"),
+        ("datasets", "verify"),
+        ("datasets", "import", copy, "--name", "copy"),
+        ("env",),
+    ):
+        done = lipgnn(*arguments, check=0, **data)
+        assert "Warning" not in done.stderr

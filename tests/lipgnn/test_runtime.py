@@ -90,6 +90,17 @@ def test_a_missing_package_is_a_problem(monkeypatch):
     assert [problem["what"] for problem in problems] == ["no-such-package-here is not installed."]
 
 
+def test_a_dgl_that_imports_but_does_not_work_is_a_problem(monkeypatch):
+    def unhappy(*args):
+        raise OSError("undefined symbol")
+
+    assert runtime.describe_environment()["dgl_fits_torch"]
+    monkeypatch.setattr(runtime.dgl.ops, "copy_u_sum", unhappy)
+    facts = runtime.describe_environment()
+    assert not facts["dgl_fits_torch"]
+    assert [problem["what"] for problem in facts["problems"]] == ["DGL cannot pass messages: undefined symbol."]
+
+
 def test_the_environment_is_set_before_torch_is_imported():
     code = (
         "import lipgnn, os, sys; print(os.environ['DGLBACKEND'], os.environ['OMP_WAIT_POLICY'], 'torch' in sys.modules)"
