@@ -6,29 +6,36 @@ its control characters spelled out.
 
 from __future__ import annotations
 
+import functools
 import json
 import sys
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, TextIO
 
 from rich import box
 from rich.console import Console
 from rich.panel import Panel
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
-from rich.table import Table
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TimeRemainingColumn
+from rich.table import Column, Table
 from rich.text import Text
 
 DASH = "–"
 
 
 def out() -> Console:
-    """The console for data; made when used, so that it writes to the stdout of that moment."""
-    return Console(file=sys.stdout, markup=False, highlight=False, emoji=False)
+    """The console for data; asked for when used, so that it writes to the stdout of that moment."""
+    return _console(sys.stdout)
 
 
 def err() -> Console:
     """The console for everything that is not data."""
-    return Console(file=sys.stderr, markup=False, highlight=False, emoji=False)
+    return _console(sys.stderr)
+
+
+@functools.lru_cache(maxsize=4)
+def _console(file: TextIO) -> Console:
+    """One console a stream: lines printed while a progress bar is shown must go through the bar's own console."""
+    return Console(file=file, markup=False, highlight=False, emoji=False)
 
 
 def clean(value: Any) -> str:
@@ -116,14 +123,12 @@ class EpochProgress:
         self.epochs = epochs
         console = err()
         self.live = console.is_terminal and not quiet and not every_epoch
-        self.bar = Progress(
-            TextColumn("{task.description}"), BarColumn(), _EpochColumn(), TimeRemainingColumn(), console=console
-        )
-        self.task = self.bar.add_task("training", total=epochs, status="")
+        # The bar takes what the figures leave of the line, so that no terminal is too narrow for them.
+        columns = (_EpochColumn(Column(no_wrap=True)), BarColumn(bar_width=None), TimeRemainingColumn())
+        self.bar = Progress(*columns, console=console, expand=True)
+        self.task = self.bar.add_task("", total=epochs, status="")
 
     def __enter__(self) -> EpochProgress:
-        if self.live:
-            self.bar.start()
         return self
 
     def __exit__(self, *exception: object) -> None:
@@ -133,6 +138,7 @@ class EpochProgress:
     def update(self, epoch: int, status: str) -> None:
         """Show that `epoch` is over."""
         if self.live:
+            self.bar.start()
             self.bar.update(self.task, completed=epoch, status=status)
         elif not self.quiet and (epoch % self.stride == 0 or epoch in (1, self.epochs)):
             note(status)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import importlib
+import shlex
 import sys
 import traceback
 
 import click
 
 import lipgnn
-from lipgnn.errors import LipgnnError, unknown_name
+from lipgnn.errors import Interrupted, LipgnnError, unknown_name
 
 COMMANDS = ("train", "evaluate", "datasets", "env")
 
@@ -66,6 +67,13 @@ def run(arguments: list[str]) -> int:
     """
     try:
         return program.main(arguments, prog_name="lipgnn", standalone_mode=False) or 0
+    except Interrupted as stopped:
+        from cli.console import note, print_next
+
+        note(stopped.message)
+        # --force would throw away what was just saved.
+        print_next(shlex.join(["lipgnn", *(word for word in arguments if word != "--force")]))
+        return stopped.exit_code
     except LipgnnError as error:
         return _report(error, arguments)
     except click.ClickException as error:

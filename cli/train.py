@@ -112,7 +112,7 @@ def _opening(event: Started, resolved: Resolved) -> str:
 def _status(event: Epoch, epochs: int) -> str:
     return (
         f"epoch {event.epoch:>{len(str(epochs))}}/{epochs}  loss {event.train_loss:.4f}  "
-        f"train {event.train_acc:.3f}  val {event.val_acc:.3f}  gradient {event.grad_norm:.2g}"
+        f"train {event.train_acc:.3f}  val {event.val_acc:.3f}  grad {event.grad_norm:.2g}"
     )
 
 

@@ -56,7 +56,7 @@ class RunSpec:
     attn_dropout: float = _option(0.0, "Dropout on the attention weights of every layer.", low=0, below=1)
     features: str = _option("row", "Features as given, or rows scaled to sum 1.", choices=FEATURE_FORMS)
     lr: float = _option(0.005, "Learning rate of Adam.", low=1e-12, high=1e3)
-    weight_decay: float = _option(5e-4, "L2 penalty of Adam.", low=0, high=1e3)
+    weight_decay: float = _option(5e-3, "L2 penalty of Adam.", low=0, high=1e3)
     clip: float = _option(0.0, "Largest norm of the whole gradient; 0 is off.", low=0, high=1e12)
     schedule: str = _option("none", "Course of the learning rate.", choices=("none", "plateau", "cosine"))
     epochs: int = _option(200, "Largest number of epochs.", low=1)

@@ -123,7 +123,7 @@ def _compute(
             if should_stop():
                 keep(weights_too=True)
                 raise Interrupted(
-                    f"Stopped after epoch {training.epoch}; the state is saved.", "The same command goes on from there."
+                    f"Stopped after epoch {training.epoch}; the state is saved, and the same command goes on."
                 )
             if training.epoch % save_every == 0:
                 keep()

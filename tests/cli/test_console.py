@@ -78,10 +78,11 @@ def test_quiet_and_verbose(capsys, quiet, lines):
 def test_progress_on_a_terminal_is_a_bar_with_time_left(monkeypatch):
     screen = io.StringIO()
     monkeypatch.setattr(
-        console, "err", lambda: console.Console(file=screen, force_terminal=True, width=120, highlight=False)
+        console, "err", lambda: console.Console(file=screen, force_terminal=True, width=80, highlight=False)
     )
     with console.EpochProgress(4, quiet=False, every_epoch=False) as progress:
-        progress.update(2, "epoch 2/4  loss 0.5000")
-    assert "epoch 2/4  loss 0.5000" in screen.getvalue()
+        status = "epoch 100/200  loss 0.2996  train 0.975  val 0.970  grad 2.2e+01"
+        progress.update(2, status)
+    assert status in screen.getvalue()
     assert "━" in screen.getvalue()
     assert ":" in screen.getvalue()

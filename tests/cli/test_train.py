@@ -34,7 +34,7 @@ def test_the_summary_has_the_numbers_and_the_next_commands(invoke):
 
 def test_progress_goes_to_stderr_and_quiet_silences_it(invoke):
     _, _, err = invoke(*RUN)
-    assert "12/12" in err and "gradient" in err
+    assert "12/12" in err and "grad " in err
     code, out, err = invoke(*RUN, "--seed", 1, "-q", "--json")
     assert (code, err) == (0, "")
     assert json.loads(out)["seed"] == 1
