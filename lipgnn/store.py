@@ -70,10 +70,6 @@ class Run:
         content = {"schema": SCHEMA, "run_id": self.id, "fingerprint": fingerprint, "spec": spec.to_dict()}
         publish_once(self.spec_path, to_json(content))
 
-    def spec(self) -> RunSpec:
-        """The specification this run was begun with."""
-        return RunSpec.from_mapping(_read_json(self.spec_path)["spec"])
-
     def result(self) -> dict[str, Any] | None:
         """The published result, or None while there is none."""
         return _read_json(self.result_path) if self.result_path.exists() else None

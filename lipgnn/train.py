@@ -4,17 +4,17 @@ from __future__ import annotations
 
 import resource
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
 
 import torch
 
 import lipgnn
-from lipgnn.checkpoint import CheckpointFile, save_model
+from lipgnn.checkpoint import CheckpointFile
 from lipgnn.config import command_for
 from lipgnn.datasets import Dataset
-from lipgnn.errors import DataError, Interrupted, LipgnnError, RunFailed
+from lipgnn.errors import DataError, Interrupted, RunFailed
 from lipgnn.runtime import choose_device
 from lipgnn.spec import RunSpec
 from lipgnn.store import Run, Store
@@ -66,52 +66,31 @@ def train(
         if not mask.any():
             raise DataError(f"Split {spec.split!r} of {dataset.name!r} has no {part} nodes.", "Choose another --split.")
     run = store.run(spec.run_id(dataset.fingerprint))
+    device, reason = choose_device(spec.device)
     with run.lock():
         if force:
             run.clear()
         result = run.result()
         if result is None:
-            device, reason = choose_device(spec.device)
             spec = spec.with_values(device=str(device))
             run.begin(spec, dataset.fingerprint)
-            result = yield from _compute(spec, dataset, run, device, reason, save_every, should_stop)
+            training, checkpoint = Training(spec, dataset, device), CheckpointFile(run.path)
+            if saved := checkpoint.read(spec):
+                training.restore(*saved)
+            run.rewind_log(training.epoch)
+            yield Started(run.id, str(device), reason, training.parameters, training.epoch)
+            diverged = yield from _epochs(training, run, checkpoint, save_every, should_stop)
+            result = _result(training, run.id, dataset.fingerprint, diverged)
+            run.publish(result)
     # Also for a stored result: whoever published it may have been stopped before this line.
     store.rebuild_csv()
     yield Finished(result)
 
 
-def _compute(
-    spec: RunSpec,
-    dataset: Dataset,
-    run: Run,
-    device: torch.device,
-    reason: str,
-    save_every: int,
-    should_stop: Callable[[], bool],
-) -> Iterator[Started | Epoch]:
-    """Train to the end and publish; returns the result."""
-    training = Training(spec, dataset, device)
-    checkpoint = CheckpointFile(run.path)
-    saved = checkpoint.read(spec)
-    if saved:
-        training.restore(*saved)
-    run.rewind_log(training.epoch)
-    parameters = sum(p.numel() for p in training.network.parameters())
-    yield Started(run.id, str(device), reason, parameters, training.epoch)
-
-    def keep(weights_too: bool = False) -> None:
-        run.sync_log()
-        training.save(checkpoint)
-        if weights_too and training.best:
-            save_model(
-                run.best_path,
-                training.best_weights,
-                spec=spec,
-                fingerprint=dataset.fingerprint,
-                shape=(dataset.num_features, dataset.num_classes),
-                class_names=dataset.class_names,
-            )
-
+def _epochs(
+    training: Training, run: Run, checkpoint: CheckpointFile, save_every: int, should_stop: Callable[[], bool]
+) -> Generator[Epoch, None, str | None]:
+    """Train to the end, saving on the way and at the end; returns where it diverged, if it did."""
     diverged = None
     try:
         while not training.finished:
@@ -121,30 +100,29 @@ def _compute(
             if training.finished:
                 break
             if should_stop():
-                keep(weights_too=True)
-                raise Interrupted(
-                    f"Stopped after epoch {training.epoch}; the state is saved, and the same command goes on."
-                )
+                _save(training, run, checkpoint, model_too=True)
+                raise Interrupted(f"Stopped after epoch {training.epoch}; the state is saved.")
             if training.epoch % save_every == 0:
-                keep()
+                _save(training, run, checkpoint)
     except Diverged as error:
         diverged = str(error)
-    except LipgnnError:
-        raise
     except (RuntimeError, MemoryError) as error:
         run.record_failure(f"{type(error).__name__}: {error}", training.epoch)
         raise _failed(error, training.epoch) from error
-    keep(weights_too=True)
-    result = _result(spec, training, run.id, dataset.fingerprint, parameters, diverged)
-    run.publish(result)
-    return result
+    _save(training, run, checkpoint, model_too=True)
+    return diverged
 
 
-def _result(
-    spec: RunSpec, training: Training, run_id: str, fingerprint: str, parameters: int, diverged: str | None
-) -> dict[str, Any]:
+def _save(training: Training, run: Run, checkpoint: CheckpointFile, *, model_too: bool = False) -> None:
+    run.sync_log()
+    training.save(checkpoint)
+    if model_too and training.best:
+        training.save_best(run.best_path)
+
+
+def _result(training: Training, run_id: str, fingerprint: str, diverged: str | None) -> dict[str, Any]:
     """The row of a run in results.csv, and where it diverged if it did."""
-    best, last = training.best, training.last
+    spec, best, last = training.spec, training.best, training.last
     selected = ("train_acc", "val_acc", "test_acc", "train_loss", "val_loss")
     return {
         **spec.to_dict(),
@@ -155,7 +133,7 @@ def _result(
         **{name: getattr(best, name, None) for name in selected},
         "last_test_acc": last.test_acc if last else None,
         "max_grad_norm": training.max_grad_norm,
-        "parameters": parameters,
+        "parameters": training.parameters,
         "seconds": training.seconds,
         "seconds_per_epoch": training.seconds / training.epoch if training.epoch else None,
         "peak_memory_mb": _peak_memory_mb(training.device),

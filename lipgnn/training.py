@@ -5,12 +5,13 @@ from __future__ import annotations
 import math
 import time
 from dataclasses import asdict, dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from lipgnn.checkpoint import CheckpointFile, Tensors
+from lipgnn.checkpoint import CheckpointFile, Tensors, save_model
 from lipgnn.datasets import Dataset
 from lipgnn.divergence import first_nonfinite_gradient, first_nonfinite_output
 from lipgnn.models import DeepGNN
@@ -50,6 +51,7 @@ class Training:
 
     def __init__(self, spec: RunSpec, dataset: Dataset, device: torch.device):
         self.spec = spec
+        self.dataset = dataset
         seed_all(spec.seed)
         self.network = DeepGNN.from_spec(spec, dataset.num_features, dataset.num_classes).to(device)
         self.optimizer = torch.optim.Adam(self.network.parameters(), lr=spec.lr, weight_decay=spec.weight_decay)
@@ -153,6 +155,22 @@ class Training:
             self.best, self.best_weights = record, _copy(self.network.state_dict())
             return record
         return replace(record, best_epoch=self.best.epoch)
+
+    @property
+    def parameters(self) -> int:
+        """The number of weights that are learned."""
+        return sum(p.numel() for p in self.network.parameters())
+
+    def save_best(self, path: Path) -> None:
+        """Write the selected weights as a model file."""
+        save_model(
+            path,
+            self.best_weights,
+            spec=self.spec,
+            fingerprint=self.dataset.fingerprint,
+            shape=(self.dataset.num_features, self.dataset.num_classes),
+            class_names=self.dataset.class_names,
+        )
 
     def save(self, checkpoint: CheckpointFile) -> None:
         """Write all of this to a checkpoint."""

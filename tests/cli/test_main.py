@@ -101,13 +101,14 @@ def test_ctrl_c_is_exit_130(invoke, monkeypatch):
     assert invoke("env")[0] == 130
 
 
-def test_a_broken_environment_is_exit_5(invoke, monkeypatch):
+def test_a_broken_environment_is_exit_5(invoke, monkeypatch, tmp_path):
     def broken(requested):
         raise EnvironmentBroken("DGL cannot be imported.", "Reinstall it.")
 
     monkeypatch.setattr("lipgnn.train.choose_device", broken)
     code, _, err = invoke("train", "--dataset", "planted")
     assert (code, err.count("\n")) == (5, 2)
+    assert not list(tmp_path.rglob("lock"))
 
 
 def test_a_reader_that_leaves_early_is_no_error(program, tmp_path):

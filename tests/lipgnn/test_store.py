@@ -39,10 +39,11 @@ def test_the_columns_are_those_of_the_contract():
     assert (*FIELDS, *RESULT_FIELDS) == COLUMNS
 
 
-def test_a_run_remembers_its_spec(store):
+def test_a_run_says_what_it_computes(store):
     spec = RunSpec(layers=4, norm="lip+pair")
     store.run("ab").begin(spec, "f")
-    assert store.find("ab").spec() == spec
+    written = json.loads(store.find("ab").spec_path.read_text())
+    assert (RunSpec.from_mapping(written["spec"]), written["fingerprint"]) == (spec, "f")
 
 
 def test_the_first_result_stays(finished):
