@@ -11,23 +11,22 @@ results/results.csv                 rebuilt from the result files; deleting it l
 
 from __future__ import annotations
 
-import contextlib
 import csv
-import fcntl
 import io
 import json
 import os
 import re
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lipgnn.errors import DataError, RunFailed, UsageError
+from lipgnn.claims import Claim
+from lipgnn.errors import DataError, UsageError
 from lipgnn.files import ensure_writable, publish_once, remove_leftovers, to_json, write_atomic
 from lipgnn.spec import FIELDS, RunSpec
 
 SCHEMA = 1
+CLAIM = "claim"
 RESULT_FIELDS = (
     "run_id",
     "status",
@@ -84,24 +83,15 @@ class Run:
         write_atomic(self.failure_path, to_json({"schema": SCHEMA, "reason": reason, "epoch": epoch}))
 
     def clear(self) -> None:
-        """Delete everything in the directory but the lock of whoever clears it."""
+        """Delete everything in the directory but the claim of whoever clears it."""
         for child in self.path.glob("*"):
-            if child.name != "lock":
+            if child.name != CLAIM:
                 shutil.rmtree(child) if child.is_dir() else child.unlink()
 
-    @contextlib.contextmanager
-    def lock(self) -> Iterator[None]:
-        """Hold the run for this process; the system lets go of it when the process ends, however it ends."""
+    def claim(self) -> Claim:
+        """The right to compute this run, as a context."""
         ensure_writable(self.path)
-        with open(self.path / "lock", "a+b") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except BlockingIOError:
-                raise RunFailed(
-                    f"Run {self.id} is being computed by another process.",
-                    "Wait for it; the same command then prints its result.",
-                ) from None
-            yield
+        return Claim(self.path / CLAIM, f"Run {self.id}")
 
     def append_log(self, record: dict[str, Any]) -> None:
         """Add the line of one epoch in a single write."""

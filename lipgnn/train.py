@@ -67,7 +67,7 @@ def train(
             raise DataError(f"Split {spec.split!r} of {dataset.name!r} has no {part} nodes.", "Choose another --split.")
     run = store.run(spec.run_id(dataset.fingerprint))
     device, reason = choose_device(spec.device)
-    with run.lock():
+    with run.claim():
         if force:
             run.clear()
         result = run.result()

@@ -108,7 +108,7 @@ def test_a_broken_environment_is_exit_5(invoke, monkeypatch, tmp_path):
     monkeypatch.setattr("lipgnn.train.choose_device", broken)
     code, _, err = invoke("train", "--dataset", "planted")
     assert (code, err.count("\n")) == (5, 2)
-    assert not list(tmp_path.rglob("lock"))
+    assert not list(tmp_path.rglob("claim"))
 
 
 def test_a_reader_that_leaves_early_is_no_error(program, tmp_path):

@@ -1,11 +1,10 @@
 import csv
 import json
-import subprocess
-import sys
 
 import pytest
 
-from lipgnn.errors import DataError, RunFailed, UsageError
+from lipgnn.claims import Held
+from lipgnn.errors import DataError, UsageError
 from lipgnn.spec import FIELDS, RunSpec
 from lipgnn.store import COLUMNS, RESULT_FIELDS, Store
 
@@ -127,27 +126,16 @@ def test_a_result_without_a_column_is_named(finished):
         finished.results()
 
 
-def test_a_run_is_held_by_one_process_and_freed_by_its_death(store):
+def test_a_run_is_claimed_by_one_at_a_time(store):
     run = store.run("ab")
-    code = (
-        "import sys, pathlib, lipgnn.store as s\n"
-        "with s.Store(pathlib.Path(sys.argv[1])).run('ab').lock():\n"
-        "    print('held', flush=True); sys.stdin.read()"
-    )
-    holder = subprocess.Popen(
-        [sys.executable, "-c", code, str(store.root)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
-    )
-    assert holder.stdout.readline() == b"held\n"
-    with pytest.raises(RunFailed, match="another process"), run.lock():
+    with run.claim(), pytest.raises(Held, match="Run ab is being computed by process"), run.claim():
         pass
-    holder.kill()
-    holder.communicate()  # also closes the pipes
-    with run.lock():
+    with run.claim():
         pass
 
 
-def test_clearing_a_run_keeps_only_the_lock(finished):
+def test_clearing_a_run_keeps_only_the_claim(finished):
     run = finished.run("aa11")
-    with run.lock():
+    with run.claim():
         run.clear()
-        assert [path.name for path in run.path.iterdir()] == ["lock"]
+        assert [path.name for path in run.path.iterdir()] == ["claim"]

@@ -35,7 +35,7 @@ def artifacts(store, run_id):
 def test_a_run_leaves_what_the_store_promises(small_spec, load_for, store):
     result, events = complete(small_spec, load_for(small_spec), store)
     run = store.run(result["run_id"])
-    names = {path.name for path in run.path.iterdir()} - {"lock"}
+    names = {path.name for path in run.path.iterdir()}
     assert names == {"spec.json", "log.jsonl", "last.json", "last.safetensors", "best.safetensors", "result.json"}
     assert isinstance(events[0], Started)
     assert [event.epoch for event in events if isinstance(event, Epoch)] == list(range(1, 15))
