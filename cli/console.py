@@ -13,9 +13,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 from rich import box
-from rich.console import Console
+from rich.console import Console, Group
+from rich.live import Live
 from rich.panel import Panel
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TimeRemainingColumn
+from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -71,6 +72,18 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title:
     for row in rows:
         table.add_row(*(Text(cell(value)) for value in row))
     out().print(table)
+
+
+def print_styled(columns: Sequence[str], rows: Iterable[Sequence[Sequence[tuple[str, str | None]]]]) -> None:
+    """A table on stdout whose cells are pieces of text, each with its style; a pipe gets it unwrapped."""
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in columns:
+        table.add_column(Text(clean(column)), overflow="fold")
+    for row in rows:
+        table.add_row(*(Text.assemble(*((clean(text), style or "") for text, style in pieces)) for pieces in row))
+    console = out()
+    width = None if console.is_terminal else max(console.width, console.measure(table).maximum)
+    console.print(table, width=width, crop=False, no_wrap=width is not None)
 
 
 def cell(value: Any) -> str:
@@ -142,3 +155,55 @@ class EpochProgress:
             self.bar.update(self.task, completed=epoch, status=status)
         elif not self.quiet and (epoch % self.stride == 0 or epoch in (1, self.epochs)):
             note(status)
+
+
+class LiveLines:
+    """A bar over all runs and a line a worker, on a terminal; nothing elsewhere.
+
+    Parameters
+    ----------
+    total : runs in all.
+    workers : lines below the bar.
+    shown : whether to show anything at all.
+    """
+
+    def __init__(self, total: int, workers: int, *, shown: bool):
+        console = err()
+        self.on_terminal = console.is_terminal and shown
+        self.bar = Progress(
+            TextColumn("{task.completed}/{task.total} runs"), BarColumn(), TimeRemainingColumn(), console=console
+        )
+        self.task = self.bar.add_task("", total=total)
+        self.lines = [""] * workers
+        self.best = ""
+        self.screen = Live(console=console, get_renderable=self._render, refresh_per_second=4, transient=True)
+        if self.on_terminal:
+            self.screen.start()
+
+    def overall(self, ended: int, best: str) -> None:
+        """So many runs have ended; what is the best so far."""
+        self.best = clean(best)
+        self.bar.update(self.task, completed=ended)
+
+    def worker(self, number: int, line: str) -> None:
+        """What a worker does now."""
+        self.lines[number] = clean(line)
+
+    def stop(self) -> None:
+        """Take the lines off the screen."""
+        if self.on_terminal:
+            self.screen.stop()
+
+    def _render(self) -> Group:
+        lines = [Text(f"  {number}: {line}", no_wrap=True) for number, line in enumerate(self.lines, 1) if line]
+        return Group(self.bar, *lines, *([Text(f"  {self.best}", no_wrap=True)] if self.best else []))
+
+
+def duration(seconds: float | None) -> str:
+    """A time to wait, in the unit that suits it."""
+    if seconds is None:
+        return DASH
+    for unit, size in (("h", 3600), ("min", 60)):
+        if seconds >= size:
+            return f"{seconds / size:.1f} {unit}"
+    return f"{seconds:.0f} s"

@@ -21,13 +21,27 @@ def spec_options(command: Command) -> Command:
     Values arrive as text and are checked by the specification itself, so that flags, variables and files are
     refused with the same words.
     """
+    return _options_of_fields(command, lists=False)
+
+
+def list_options(command: Command) -> Command:
+    """The same options, each taking a list of values; `--seeds` is another name of `--seed`."""
+    return _options_of_fields(command, lists=True)
+
+
+def _options_of_fields(command: Command, *, lists: bool) -> Command:
     for name, field in reversed(FIELDS.items()):
         choices = field.metadata.get("choices")
+        metavar = f"[{'|'.join(choices)}]" if choices else _METAVARS[field.type]
+        flags = [f"--{name.replace('_', '-')}"]
+        if lists:
+            metavar += ",…"
+            flags += ["--seeds"] if name == "seed" else []
         command = click.option(
-            f"--{name.replace('_', '-')}",
+            *flags,
             name,
             default=None,
-            metavar=f"[{'|'.join(choices)}]" if choices else _METAVARS[field.type],
+            metavar=metavar,
             help=f"{field.metadata['help']}  [default: {field.default}]",
         )(command)
     return command

@@ -140,16 +140,13 @@ def parse_value(name: str, value: Any) -> Any:
 
 
 def _convert(name: str, kind: type, value: Any) -> Any:
+    # Numbers may be given as text; everything else must be what it is: no booleans, no fractions for whole numbers.
+    if type(value) is kind or (kind is not str and isinstance(value, str)) or (kind is float and type(value) is int):
+        try:
+            parsed = kind(value)
+        except ValueError:
+            parsed = None
+        if parsed is not None and (kind is not float or math.isfinite(parsed)):
+            return parsed
     wanted = {str: "a text", int: "a whole number", float: "a number"}[kind]
-    failure = UsageError(f"{name} must be {wanted}, got {value!r}.")
-    if isinstance(value, bool) or (kind is str and not isinstance(value, str)):
-        raise failure
-    if kind is int and isinstance(value, float):
-        raise failure
-    try:
-        parsed = kind(value)
-    except (TypeError, ValueError):
-        raise failure from None
-    if kind is float and not math.isfinite(parsed):
-        raise failure
-    return parsed
+    raise UsageError(f"{name} must be {wanted}, got {value!r}.")

@@ -78,9 +78,11 @@ class Run:
         publish_once(self.result_path, to_json({"schema": SCHEMA, **result}))
         self.failure_path.unlink(missing_ok=True)
 
-    def record_failure(self, reason: str, epoch: int) -> None:
+    def fail(self, reason: str, epoch: int, peak_memory_mb: float | None = None) -> None:
         """Leave a note of why this attempt ended; the checkpoint stays."""
-        write_atomic(self.failure_path, to_json({"schema": SCHEMA, "reason": reason, "epoch": epoch}))
+        ensure_writable(self.path)
+        note = {"schema": SCHEMA, "reason": reason, "epoch": epoch, "peak_memory_mb": peak_memory_mb}
+        write_atomic(self.failure_path, to_json(note))
 
     def clear(self) -> None:
         """Delete everything in the directory but the claim of whoever clears it."""
@@ -159,6 +161,11 @@ class Store:
             f"No run {prefix!r} in {str(self.runs_path)!r}.",
             f"Runs there: {', '.join(known[:10]) or 'none'}{' …' if len(known) > 10 else ''}.",
         )
+
+    def states(self) -> dict[str, str]:
+        """For every run that ended: "failed", or the status of its result."""
+        states = {path.parent.name: "failed" for path in self.runs_path.glob("*/failure.json")}
+        return states | {row["run_id"]: row["status"] for row in self.results()}
 
     def results(self) -> list[dict[str, Any]]:
         """All published results, each a dictionary with the keys of COLUMNS, ordered by their specifications."""

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import resource
 import sys
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict, dataclass
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -47,6 +49,7 @@ def train(
     force: bool = False,
     save_every: int = 10,
     should_stop: Callable[[], bool] = lambda: False,
+    update_csv: bool = True,
 ) -> Iterator[Started | Epoch | Finished]:
     """Compute a run, or go on with it, or give its stored result.
 
@@ -55,6 +58,7 @@ def train(
     force : forget what the store has of this run.
     save_every : epochs between checkpoints.
     should_stop : asked after every epoch; True ends the run with a checkpoint.
+    update_csv : rebuild results.csv at the end; a sweep does that once for many runs.
 
     Raises
     ------
@@ -74,6 +78,7 @@ def train(
         if result is None:
             spec = spec.with_values(device=str(device))
             run.begin(spec, dataset.fingerprint)
+            _forget_peak_memory(device)
             training, checkpoint = Training(spec, dataset, device), CheckpointFile(run.path)
             if saved := checkpoint.read(spec):
                 training.restore(*saved)
@@ -82,8 +87,9 @@ def train(
             diverged = yield from _epochs(training, run, checkpoint, save_every, should_stop)
             result = _result(training, run.id, dataset.fingerprint, diverged)
             run.publish(result)
-    # Also for a stored result: whoever published it may have been stopped before this line.
-    store.rebuild_csv()
+    if update_csv:
+        # Also for a stored result: whoever published it may have been stopped before this line.
+        store.rebuild_csv()
     yield Finished(result)
 
 
@@ -107,7 +113,7 @@ def _epochs(
     except Diverged as error:
         diverged = str(error)
     except (RuntimeError, MemoryError) as error:
-        run.record_failure(f"{type(error).__name__}: {error}", training.epoch)
+        run.fail(f"{type(error).__name__}: {error}", training.epoch)
         raise _failed(error, training.epoch) from error
     _save(training, run, checkpoint, model_too=True)
     return diverged
@@ -153,8 +159,19 @@ def _failed(error: Exception, epoch: int) -> RunFailed:
 
 
 def _peak_memory_mb(device: torch.device) -> float:
-    """Largest memory of the process so far, or of the CUDA device."""
+    """Largest memory of the process during this run, or of the CUDA device."""
     if device.type == "cuda":
         return round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return round(int(next(line.split()[1] for line in lines if line.startswith("VmHWM:"))) / 2**10, 1)
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
+
+
+def _forget_peak_memory(device: torch.device) -> None:
+    """Begin to measure anew: a process may compute several runs, one after the other."""
+    if device.type == "cuda":
+        torch.cuda.reset_peak_memory_stats(device)
+    with contextlib.suppress(OSError):
+        Path("/proc/self/clear_refs").write_text("5")

@@ -15,15 +15,28 @@ LEVELS = [
     ("lipgnn", "lipgnn.errors"),
     ("lipgnn.files", "lipgnn.catalog", "lipgnn.claims"),
     ("lipgnn.spec", "lipgnn.runtime"),
-    ("lipgnn.config", "lipgnn.norms"),
+    ("lipgnn.config", "lipgnn.grid", "lipgnn.norms"),
     ("lipgnn.nn",),
     ("lipgnn.models",),
     ("lipgnn.datasets", "lipgnn.store", "lipgnn.checkpoint", "lipgnn.divergence", "lipgnn.training"),
-    ("lipgnn.train", "lipgnn.evaluate"),
+    ("lipgnn.train", "lipgnn.evaluate", "lipgnn.plan"),
+    ("lipgnn.worker", "lipgnn.engines"),
+    ("lipgnn.sweep",),
     ("cli",),
 ]
 TORCH_FREE = ["lipgnn", "lipgnn.catalog", "lipgnn.config", "lipgnn.datasets", "lipgnn.runtime", "lipgnn.spec"]
-TORCH_FREE += ["lipgnn.store", "cli.main", "cli.train", "cli.evaluate", "cli.datasets", "cli.env"]
+TORCH_FREE += [
+    "lipgnn.store",
+    "lipgnn.grid",
+    "lipgnn.plan",
+    "lipgnn.sweep",
+    "cli.main",
+    "cli.train",
+    "cli.sweep",
+    "cli.evaluate",
+    "cli.datasets",
+    "cli.env",
+]
 
 
 def name_of(path):

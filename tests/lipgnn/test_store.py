@@ -65,7 +65,7 @@ def test_the_csv_is_a_view_with_full_precision(finished):
 def test_a_failed_attempt_leaves_a_note_that_success_removes(store):
     run = store.run("ab")
     run.begin(RunSpec(), "f")
-    run.record_failure("out of memory", 3)
+    run.fail("out of memory", 3)
     assert json.loads(run.failure_path.read_text())["reason"] == "out of memory"
     assert run.result() is None
     run.publish(result_of(RunSpec(), "ab"))

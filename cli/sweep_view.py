@@ -1,0 +1,79 @@
+"""What a sweep shows while it runs: a bar, a line a worker and the best so far; plain lines off a terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cli import console
+from lipgnn.engines.events import Ended, Event, Progress
+from lipgnn.plan import Cell, Plan
+from lipgnn.spec import FIELDS
+
+_GOOD = ("done", "elsewhere")
+
+
+def describe(cells: Sequence[Cell]) -> tuple[list[str], list[list[Any]]]:
+    """The options that differ between cells, and their values for each; all else is common to them."""
+    values = [cell.spec.to_dict() for cell in cells]
+    names = [name for name in FIELDS if len({str(value[name]) for value in values}) > 1]
+    names = names or ["dataset", "model", "layers", "norm", "seed"]
+    return names, [[value[name] for name in names] for value in values]
+
+
+class SweepView:
+    """Shows the events of a sweep.
+
+    Parameters
+    ----------
+    plan : what is planned.
+    jobs : number of workers.
+    quiet : show failures only.
+    """
+
+    def __init__(self, plan: Plan, jobs: int, *, quiet: bool):
+        names, rows = describe(plan.cells)
+        self.labels = {
+            cell.run_id: " ".join(f"{name}={value}" for name, value in zip(names, row, strict=True))
+            for cell, row in zip(plan.cells, rows, strict=True)
+        }
+        self.quiet = quiet
+        self.total = len(plan.to_run)
+        self.ended = 0
+        self.best: tuple[float, str] | None = None
+        self.live = console.LiveLines(self.total, jobs, shown=not quiet)
+
+    def __enter__(self) -> SweepView:
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        self.live.stop()
+
+    def show(self, event: Event) -> None:
+        """Take in one event."""
+        label = self.labels[event.cell.run_id]
+        if isinstance(event, Progress):
+            accuracy = "" if event.val_acc is None else f"  val {event.val_acc:.3f}"
+            self.live.worker(event.worker, f"{label}  epoch {event.epoch}/{event.cell.spec.epochs}{accuracy}")
+            return
+        self._count(event, label)
+        self.live.worker(event.worker, "")
+        best = "" if self.best is None else f"best val {self.best[0]:.3f}: {self.best[1]}"
+        self.live.overall(self.ended, best)
+
+    def _count(self, event: Ended, label: str) -> None:
+        if event.status == "interrupted":
+            return
+        self.ended += 1
+        result = event.result
+        if result and result["val_acc"] is not None and (self.best is None or result["val_acc"] > self.best[0]):
+            self.best = (result["val_acc"], label)
+        progress = f"[{self.ended}/{self.total}]"
+        if event.status in _GOOD:
+            if not self.quiet and not self.live.on_terminal:
+                console.note(
+                    f"{progress} {event.status}  {label}  val {result['val_acc']:.3f}  test {result['test_acc']:.3f}  "
+                    f"{result['seconds']:.1f} s"
+                )
+        else:
+            console.note(f"{progress} {event.status}  {label}: {event.reason}")

@@ -1,0 +1,70 @@
+"""What an engine says while it works, and what it is asked to do; the same for all engines."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lipgnn.plan import Cell
+
+
+@dataclass(frozen=True)
+class Progress:
+    """A run has started (epoch 0 or where it goes on) or finished an epoch."""
+
+    worker: int
+    cell: Cell
+    epoch: int
+    val_acc: float | None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """A run is over.
+
+    Attributes
+    ----------
+    status : "done", "diverged", "failed", "held" (by another sweep) or "interrupted".
+    reason : why it was not done.
+    result : its published result, if it has one.
+    """
+
+    worker: int
+    cell: Cell
+    status: str
+    reason: str | None = None
+    result: dict[str, Any] | None = None
+
+
+Event = Progress | Ended
+
+
+@dataclass(frozen=True)
+class Orders:
+    """How all runs of a sweep are to be computed.
+
+    Attributes
+    ----------
+    results : the store's folder, as an absolute path.
+    jobs : how many runs at once.
+    threads : of each run.
+    timeout : seconds after which a run is ended, if any.
+    """
+
+    results: Path
+    jobs: int = 1
+    threads: int = 1
+    timeout: float | None = None
+    force: bool = False
+    save_every: int = 10
+
+    def request(self, cell: Cell) -> dict[str, Any]:
+        """What `lipgnn.worker.compute` is asked for a cell."""
+        return {
+            "spec": cell.spec.to_dict(),
+            "run_id": cell.run_id,
+            "results": str(self.results),
+            "force": self.force,
+            "save_every": self.save_every,
+        }

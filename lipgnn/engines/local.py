@@ -1,0 +1,176 @@
+"""Runs in child processes of this machine, kept warm from one run to the next, each ended by its own faults alone."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import selectors
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+from lipgnn.engines.events import Ended, Event, Orders, Progress
+from lipgnn.plan import Cell
+from lipgnn.store import Store
+
+# A worker is replaced after so many runs, so that a slow leak of memory stays small.
+RUNS_A_WORKER = 50
+_POLL_SECONDS = 0.2
+_GRACE_SECONDS = 5.0
+
+
+class Worker:
+    """One child process and the run it computes."""
+
+    def __init__(self, number: int, threads: int):
+        self.number = number
+        self.cell: Cell | None = None
+        self.epoch = 0
+        self.runs = 0
+        self.deadline: float | None = None
+        self.timed_out = False
+        self._pending = b""
+        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
+        self.process = subprocess.Popen(
+            [sys.executable, "-m", "lipgnn.worker"],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._stderr,
+            env={**os.environ, "OMP_NUM_THREADS": str(threads)},
+        )
+
+    def start(self, cell: Cell, orders: Orders) -> None:
+        """Hand over a run."""
+        self.cell, self.epoch = cell, 0
+        self.runs += 1
+        self.deadline = time.monotonic() + orders.timeout if orders.timeout else None
+        self._send(orders.request(cell))
+
+    def stop(self) -> None:
+        """Ask to finish the epoch, save and end."""
+        self._send({"stop": True})
+
+    def messages(self) -> list[dict[str, Any]] | None:
+        """What the process said since last asked; None once it is gone."""
+        chunk = os.read(self.process.stdout.fileno(), 2**16)
+        if not chunk:
+            return None
+        *lines, self._pending = (self._pending + chunk).split(b"\n")
+        return [json.loads(line) for line in lines]
+
+    def bury(self) -> tuple[str, float]:
+        """Wait for a process that is gone; why it ended, and its peak memory in MB."""
+        _, status, usage = os.wait4(self.process.pid, 0)
+        self.process.returncode = os.waitstatus_to_exitcode(status)
+        self._stderr.seek(0)
+        last_words = self._stderr.read().decode(errors="replace").strip().splitlines()[-1:]
+        self.close()
+        code = self.process.returncode
+        reason = f"ended with exit code {code}" if code >= 0 else f"killed by signal {-code} ({_signal_name(-code)})"
+        if code == -signal.SIGKILL:
+            reason += ", as the system does when memory runs out"
+        return ": ".join([reason, *last_words]), round(usage.ru_maxrss / 2**10, 1)
+
+    def end(self) -> None:
+        """Close its input, which ends it after the present epoch at the latest, and see it out."""
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.close()
+        try:
+            self.process.wait(_GRACE_SECONDS)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+        self.close()
+
+    def close(self) -> None:
+        for stream in (self.process.stdin, self.process.stdout, self._stderr):
+            with contextlib.suppress(BrokenPipeError):
+                stream.close()
+
+    def _send(self, message: dict[str, Any]) -> None:
+        # A worker that has just died is noticed when its output ends.
+        with contextlib.suppress(BrokenPipeError):
+            self.process.stdin.write((json.dumps(message) + "\n").encode())
+            self.process.stdin.flush()
+
+
+class LocalEngine:
+    """Computes cells in up to `orders.jobs` processes."""
+
+    def __init__(self, orders: Orders):
+        self.orders = orders
+        self.store = Store(orders.results)
+
+    def run(self, cells: Iterable[Cell], should_stop: Callable[[], bool]) -> Iterator[Event]:
+        """Compute all cells; after `should_stop` no new one, and those under way end after their epoch."""
+        pending = deque(cells)
+        workers: dict[int, Worker] = {}
+        stopping = False
+        with selectors.DefaultSelector() as selector:
+            try:
+                while pending or any(worker.cell for worker in workers.values()):
+                    if should_stop() and not stopping:
+                        stopping = True
+                        pending.clear()
+                        for worker in workers.values():
+                            worker.stop()
+                    self._hand_out(pending, workers, selector)
+                    for key, _ in selector.select(_POLL_SECONDS):
+                        yield from self._hear(key.data, workers, selector)
+                    self._end_late_runs(workers)
+            finally:
+                for worker in workers.values():
+                    worker.end()
+
+    def _hand_out(self, pending: deque[Cell], workers: dict[int, Worker], selector: selectors.BaseSelector) -> None:
+        for number in range(self.orders.jobs):
+            worker = workers.get(number)
+            if not pending or (worker and worker.cell):
+                continue
+            if worker and worker.runs >= RUNS_A_WORKER:
+                selector.unregister(worker.process.stdout)
+                workers.pop(number).end()
+                worker = None
+            if worker is None:
+                worker = workers[number] = Worker(number, self.orders.threads)
+                selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
+            worker.start(pending.popleft(), self.orders)
+
+    def _hear(self, worker: Worker, workers: dict[int, Worker], selector: selectors.BaseSelector) -> Iterator[Event]:
+        messages = worker.messages()
+        if messages is None:
+            selector.unregister(worker.process.stdout)
+            del workers[worker.number]
+            reason, peak = worker.bury()
+            if worker.cell:
+                if worker.timed_out:
+                    reason = f"longer than the timeout of {self.orders.timeout:g} seconds"
+                self.store.run(worker.cell.run_id).fail(reason, worker.epoch, peak)
+                yield Ended(worker.number, worker.cell, "failed", f"{reason}; peak memory {peak:g} MB")
+            return
+        for message in messages:
+            if message["event"] in ("started", "epoch"):
+                worker.epoch = message["epoch"]
+                yield Progress(worker.number, worker.cell, worker.epoch, message.get("val_acc"))
+            elif message["event"] == "ended":
+                cell, worker.cell, worker.deadline = worker.cell, None, None
+                yield Ended(worker.number, cell, message["status"], message["reason"], message["result"])
+
+    def _end_late_runs(self, workers: dict[int, Worker]) -> None:
+        for worker in workers.values():
+            if worker.deadline and time.monotonic() > worker.deadline:
+                worker.timed_out, worker.deadline = True, None
+                worker.process.kill()
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return "unknown"

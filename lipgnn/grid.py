@@ -1,0 +1,160 @@
+"""From a grid of values to the list of its runs: crossed, paired and fixed options. No torch here.
+
+On the command line every run option takes a list, `--layers 2,5,10`, and whole numbers take ranges, `2-30:4`. A TOML
+file says the same in three tables::
+
+    [grid]                      # every value with every other
+    layers = [2, 5, 10]
+    norm = ["none", "lip"]
+    [zip]                       # first with first, second with second
+    dataset = ["cora", "pubmed"]
+    lr = [0.005, 0.01]
+    [fixed]
+    epochs = 100
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import tomlkit
+from tomlkit.exceptions import ParseError
+
+from lipgnn.config import resolve
+from lipgnn.errors import UsageError, unknown_name
+from lipgnn.spec import FIELDS, RunSpec, parse_value
+
+TABLES = ("grid", "zip", "fixed")
+_RANGE = re.compile(r"(\d+)-(\d+)(?::(\d+))?", re.ASCII)
+
+
+@dataclass(frozen=True)
+class Grid:
+    """The values of a sweep.
+
+    Attributes
+    ----------
+    crossed : options whose values are combined with all others.
+    paired : options whose values go together, one by one; all of one length.
+    fixed : options with one value.
+
+    Raises
+    ------
+    UsageError : an unknown option, an option given twice, an empty list, or paired lists of different lengths.
+    """
+
+    crossed: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    paired: Mapping[str, Sequence[Any]] = field(default_factory=dict)
+    fixed: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        names = [*self.crossed, *self.paired, *self.fixed]
+        for name in names:
+            if name not in FIELDS:
+                raise unknown_name("option of a sweep", name, FIELDS)
+            if names.count(name) > 1:
+                raise UsageError(f"{name} is given in two tables of the sweep.", "Keep one of them.")
+        for name, values in {**self.crossed, **self.paired}.items():
+            if not values:
+                raise UsageError(f"{name} has no value to sweep over.")
+        lengths = {name: len(values) for name, values in self.paired.items()}
+        if len(set(lengths.values())) > 1:
+            told = ", ".join(f"{name} {length}" for name, length in lengths.items())
+            raise UsageError(f"Paired options need as many values each, got {told}.", "Or cross them under [grid].")
+
+    def with_values(self, lists: Mapping[str, Sequence[Any]]) -> Grid:
+        """The grid with options of the command line in place of its own; they are crossed."""
+        kept = ({k: v for k, v in table.items() if k not in lists} for table in (self.crossed, self.paired, self.fixed))
+        crossed, paired, fixed = kept
+        return Grid({**crossed, **lists}, paired, fixed)
+
+    def runs(self, environ: Mapping[str, str]) -> tuple[list[RunSpec], list[str]]:
+        """All runs in order, each once, and why some combinations are none.
+
+        Values not in the grid come from the environment and the defaults, as for a single run.
+        """
+        runs: dict[RunSpec, None] = {}
+        refused: dict[str, int] = {}
+        pairs = list(zip(*self.paired.values(), strict=True)) if self.paired else [()]
+        for crossed in itertools.product(*self.crossed.values()):
+            for paired in pairs:
+                chosen = {**self.fixed, **dict(zip(self.paired, paired, strict=True))}
+                chosen.update(zip(self.crossed, crossed, strict=True))
+                try:
+                    runs[resolve(chosen, environ).spec] = None
+                except UsageError as error:
+                    refused[error.message] = refused.get(error.message, 0) + 1
+        if not runs:
+            raise UsageError(f"No combination of the sweep is a run: {next(iter(refused))}")
+        return list(runs), [f"{count} combination(s) left out: {message}" for message, count in refused.items()]
+
+
+def parse_list(name: str, text: str) -> list[Any]:
+    """The values of one option in a list such as `2,5,10` or, for whole numbers, `0-4` and `2-30:4`.
+
+    Raises
+    ------
+    UsageError : an empty item, a range that runs backwards, or a value the option does not take.
+    """
+    if name not in FIELDS:
+        raise unknown_name("option", name, FIELDS)
+    values: list[Any] = []
+    for item in text.split(","):
+        match = _RANGE.fullmatch(item.strip()) if FIELDS[name].type == "int" else None
+        if match:
+            first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
+            if last < first or step < 1:
+                raise UsageError(
+                    f"{name} has the range {item!r}, which is empty.", "Write FIRST-LAST or FIRST-LAST:STEP."
+                )
+            values += [parse_value(name, value) for value in range(first, last + 1, step)]
+        else:
+            values.append(parse_value(name, item.strip()))
+    return values
+
+
+def read_grid(path: Path) -> Grid:
+    """A grid from a TOML file with the tables above; single values count as lists of one.
+
+    Raises
+    ------
+    UsageError : the file cannot be read, or has other tables or options.
+    """
+    try:
+        content = tomlkit.parse(path.read_text(encoding="utf-8")).unwrap()
+    except (OSError, UnicodeDecodeError, ParseError) as error:
+        raise UsageError(f"Cannot read the sweep {str(path)!r}: {error}.") from error
+    for name, table in content.items():
+        if name not in TABLES:
+            raise unknown_name(f"table in {str(path)!r}", name, TABLES)
+        if not isinstance(table, dict):
+            raise UsageError(f"{name!r} in {str(path)!r} is no table.", f"Write [{name}] on a line of its own.")
+    lists = {
+        name: {key: _as_list(key, value) for key, value in content.get(name, {}).items()} for name in ("grid", "zip")
+    }
+    return Grid(lists["grid"], lists["zip"], content.get("fixed", {}))
+
+
+def study_path(name: str) -> Path:
+    """The file of a study that ships.
+
+    Raises
+    ------
+    UsageError : there is none of that name.
+    """
+    studies = {path.stem: path for path in sorted((Path(__file__).parent / "studies").glob("*.toml"))}
+    if name not in studies:
+        raise unknown_name("study", name, studies)
+    return studies[name]
+
+
+def _as_list(name: str, value: Any) -> list[Any]:
+    if isinstance(value, str):
+        return parse_list(name, value)
+    values = value if isinstance(value, list) else [value]
+    return [parse_value(name, item) for item in values] if name in FIELDS else values

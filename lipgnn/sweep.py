@@ -1,0 +1,123 @@
+"""A sweep from its plan to its summary; torch is imported by its workers alone."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from lipgnn.engines.events import Ended, Event
+from lipgnn.plan import DIVERGED, DONE, FAILED, Cell, Plan
+from lipgnn.store import Store
+
+# results.csv is rebuilt from all results, so not after every run of a large sweep.
+CSV_SECONDS = 10.0
+HELD_SECONDS = 2.0
+
+
+class Engine(Protocol):
+    """Something that computes runs; see lipgnn.engines."""
+
+    def run(self, cells: Iterable[Cell], should_stop: Callable[[], bool]) -> Iterator[Event]: ...
+
+
+@dataclass(frozen=True)
+class Summary:
+    """What a sweep came to.
+
+    Attributes
+    ----------
+    planned : all runs of the sweep.
+    done : those with a result now, whoever computed it.
+    ran : those computed by this sweep.
+    failed, diverged : among those this sweep attempted.
+    skipped : planned, but not attempted.
+    seconds : of wall-clock time.
+    """
+
+    planned: int
+    done: int
+    ran: int
+    failed: int
+    diverged: int
+    skipped: int
+    seconds: float
+    interrupted: bool
+
+
+def run_sweep(
+    plan: Plan,
+    store: Store,
+    engine: Engine,
+    *,
+    should_stop: Callable[[], bool] = lambda: False,
+    fail_fast: bool = False,
+) -> Iterator[Event | Summary]:
+    """Compute what is to run; ends with a Summary.
+
+    Parameters
+    ----------
+    should_stop : asked often; True lets running epochs finish and be saved.
+    fail_fast : stop in the same way after the first failure.
+    """
+    began = time.monotonic()
+    updated = began
+    counts = dict.fromkeys((DONE, DIVERGED, FAILED, "interrupted", "elsewhere"), 0)
+
+    def stop() -> bool:
+        return should_stop() or (fail_fast and counts[FAILED] > 0)
+
+    for event in _rounds(plan.to_run, store, engine, stop):
+        if isinstance(event, Ended):
+            counts[event.status] += 1
+        yield event
+        if time.monotonic() - updated > CSV_SECONDS:
+            store.rebuild_csv()
+            updated = time.monotonic()
+    store.rebuild_csv()
+    states = store.states()
+    ran = counts[DONE] + counts[DIVERGED]
+    yield Summary(
+        planned=len(plan.cells),
+        done=sum(states.get(cell.run_id) in (DONE, DIVERGED) for cell in plan.cells),
+        ran=ran,
+        failed=counts[FAILED],
+        diverged=counts[DIVERGED],
+        skipped=len(plan.cells) - ran - counts[FAILED],
+        seconds=time.monotonic() - began,
+        interrupted=counts["interrupted"] > 0 or should_stop(),
+    )
+
+
+def _rounds(cells: list[Cell], store: Store, engine: Engine, stop: Callable[[], bool]) -> Iterator[Event]:
+    """Compute cells; those held by another sweep are asked for again until they have a result or are free."""
+    while cells and not stop():
+        held = []
+        for event in engine.run(cells, stop):
+            if isinstance(event, Ended) and event.status == "held":
+                held.append(event.cell)
+            else:
+                yield event
+        cells = []
+        for cell in held:
+            result = store.run(cell.run_id).result()
+            if result is not None:
+                yield Ended(0, cell, "elsewhere", "computed by another sweep", result)
+            else:
+                cells.append(cell)
+        if cells:
+            time.sleep(HELD_SECONDS)
+
+
+def summary_json(summary: Summary) -> dict[str, Any]:
+    """The closing object of `lipgnn sweep --json`."""
+    return {
+        "planned": summary.planned,
+        "done": summary.done,
+        "ran": summary.ran,
+        "failed": summary.failed,
+        "skipped": summary.skipped,
+        "diverged": summary.diverged,
+        "seconds": round(summary.seconds, 3),
+    }

@@ -1,0 +1,120 @@
+"""One run on behalf of a sweep: the function every engine calls, and the process the local engine keeps warm.
+
+The process reads requests and writes messages, both JSON, one a line. It ends when its input does, so it does not
+outlive the sweep that started it: the epoch is finished, the state is saved, and the same sweep goes on from there.
+"""
+
+from __future__ import annotations
+
+import functools
+import json
+import os
+import queue
+import signal
+import sys
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from lipgnn.claims import Held
+from lipgnn.datasets import Dataset, load
+from lipgnn.errors import Interrupted, LipgnnError
+from lipgnn.spec import RunSpec
+from lipgnn.store import Store
+from lipgnn.train import Finished, Started, train
+
+Message = dict[str, Any]
+
+
+def compute(
+    request: Message,
+    *,
+    tell: Callable[[Message], None] = lambda message: None,
+    should_stop: Callable[[], bool] = lambda: False,
+) -> Message:
+    """Compute the run of a request and say how it ended.
+
+    Parameters
+    ----------
+    request : {"spec", "results", "force", "save_every"}.
+    tell : called with {"event": "started"|"epoch", …} on the way.
+
+    Returns
+    -------
+    {"event": "ended", "status": "done"|"diverged"|"failed"|"held"|"interrupted", "reason", "result"}.
+    """
+    spec = RunSpec.from_mapping(request["spec"])
+    store = Store(Path(request["results"]))
+    epoch = 0
+    try:
+        dataset = _data(spec.dataset, spec.split, spec.missing, spec.features)
+        events = train(
+            spec,
+            dataset,
+            store,
+            force=request["force"],
+            save_every=request["save_every"],
+            should_stop=should_stop,
+            update_csv=False,
+        )
+        for event in events:
+            if isinstance(event, Finished):
+                return _ended(event.result["status"], event.result.get("diverged_at"), event.result)
+            if isinstance(event, Started):
+                tell({"event": "started", "epoch": event.resumed_epoch})
+            else:
+                epoch = event.epoch
+                tell({"event": "epoch", "epoch": epoch, "val_acc": event.val_acc, "best_epoch": event.best_epoch})
+    except Held as error:
+        return _ended("held", error.message)
+    except Interrupted as error:
+        return _ended("interrupted", error.message)
+    except (LipgnnError, RuntimeError, ValueError, ArithmeticError) as error:
+        reason = error.message if isinstance(error, LipgnnError) else f"{type(error).__name__}: {error}"
+        store.run(request["run_id"]).fail(reason, epoch)
+        return _ended("failed", reason)
+    raise AssertionError("a run ends with a result or an error")
+
+
+def main() -> None:
+    """Serve requests from stdin until it closes."""
+    # Ctrl-C reaches the whole process group; the sweep decides what it means and says so on our stdin.
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    requests: queue.Queue[Message | None] = queue.Queue()
+    stop = threading.Event()
+    threading.Thread(target=_listen, args=(requests, stop), daemon=True).start()
+    # Nothing but messages may reach the sweep, whatever a library prints.
+    channel = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
+
+    def tell(message: Message) -> None:
+        channel.write(json.dumps(message) + "\n")
+
+    tell({"event": "ready"})
+    while (request := requests.get()) is not None and not stop.is_set():
+        tell(compute(request, tell=tell, should_stop=stop.is_set))
+
+
+def _listen(requests: queue.Queue[Message | None], stop: threading.Event) -> None:
+    for line in sys.stdin:
+        message = json.loads(line)
+        if "stop" in message:
+            break
+        requests.put(message)
+    stop.set()
+    requests.put(None)
+
+
+def _ended(status: str, reason: str | None = None, result: Message | None = None) -> Message:
+    return {"event": "ended", "status": status, "reason": reason, "result": result}
+
+
+@functools.lru_cache(maxsize=2)
+def _data(dataset: str, split: str, missing: float, features: str) -> Dataset:
+    """Data sets are never changed, so neighbouring runs of a sweep may share one."""
+    return load(dataset, split=split, missing=missing, features=features)
+
+
+if __name__ == "__main__":
+    main()
