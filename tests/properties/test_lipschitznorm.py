@@ -216,6 +216,7 @@ def test_u8_quadratic_score_jacobian_and_joint_scale(d, n, m, power, seed, refer
     jacobian = reference.jacobian(lambda stacked: quadratic_attention(*stacked.split(sizes))[0], stacked)
     assert reference.spectral_norm(jacobian) <= math.e * math.sqrt(m / n) + 2 * math.sqrt(2)
     _, scores = quadratic_attention(*stacked.split(sizes))
+    assert scores.abs().max() <= 1 + 1e-12
     _, scaled = quadratic_attention(*(10.0**power * stacked).split(sizes))
     torch.testing.assert_close(scaled, scores, rtol=1e-9, atol=1e-12)
 

@@ -126,6 +126,14 @@ def test_a_node_without_in_edges_has_no_part_in_the_gradients(norm, reference):
     torch.testing.assert_close(gradients[0][:6], gradients[1])
 
 
+@pytest.mark.parametrize("norm", [None, "lip"])
+@pytest.mark.parametrize("nodes", [0, 1, 3])
+def test_without_any_edge_the_output_is_the_bias(nodes, norm, reference):
+    conv = reference.redraw(GATConv(4, 2, 3, allow_zero_in_degree=True, norm=norm), seed=1)
+    out = conv(reference.build([], nodes=nodes), reference.normal(0, nodes, 4))
+    torch.testing.assert_close(out, conv.bias.view(1, 3, 2).expand(nodes, 3, 2))
+
+
 def test_an_unknown_norm_lists_the_names():
     with pytest.raises(UsageError, match="Unknown score norm 'lipp'") as caught:
         GATConv(4, 2, 3, norm="lipp")

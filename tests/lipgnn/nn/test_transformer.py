@@ -136,6 +136,16 @@ def test_a_node_without_in_edges_has_no_part_in_the_gradients(norm, reference):
     torch.testing.assert_close(gradients[0][:6], gradients[1])
 
 
+@pytest.mark.parametrize("norm", [None, "lip"])
+@pytest.mark.parametrize("nodes", [0, 1, 3])
+def test_without_any_edge_the_output_is_the_skip(nodes, norm, reference, request):
+    if nodes == 0 and norm == "lip":
+        request.applymarker(pytest.mark.xfail(strict=True, reason="the largest key of no node is not defined"))
+    conv = reference.redraw(TransformerConv(4, 2, 3, allow_zero_in_degree=True, norm=norm), seed=1)
+    x = reference.normal(0, nodes, 4)
+    torch.testing.assert_close(conv(reference.build([], nodes=nodes), x).flatten(1), conv.skip(x))
+
+
 def test_an_unknown_norm_lists_the_names():
     with pytest.raises(UsageError, match="Unknown score norm 'lipschitz'") as caught:
         TransformerConv(4, 2, 3, norm="lipschitz")
