@@ -74,16 +74,28 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title:
     out().print(table)
 
 
-def print_styled(columns: Sequence[str], rows: Iterable[Sequence[Sequence[tuple[str, str | None]]]]) -> None:
-    """A table on stdout whose cells are pieces of text, each with its style; a pipe gets it unwrapped."""
+def print_styled(
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Sequence[tuple[str, str | None]]]],
+    *,
+    labels: int,
+    below: Iterable[str],
+) -> None:
+    """A table on stdout whose cells are pieces of text, each with its style, and lines below it.
+
+    A pipe gets every row on one line, however wide; on a terminal the first `labels` columns are never broken.
+    """
     table = Table(box=box.SIMPLE_HEAD)
-    for column in columns:
-        table.add_column(Text(clean(column)), overflow="fold")
+    for index, column in enumerate(columns):
+        table.add_column(Text(clean(column)), overflow="fold", no_wrap=index < labels)
     for row in rows:
         table.add_row(*(Text.assemble(*((clean(text), style or "") for text, style in pieces)) for pieces in row))
     console = out()
-    width = None if console.is_terminal else max(console.width, console.measure(table).maximum)
-    console.print(table, width=width, crop=False, no_wrap=width is not None)
+    if not console.is_terminal:
+        console = Console(file=sys.stdout, width=100_000, markup=False, highlight=False, emoji=False)
+    console.print(table)
+    for line in below:
+        console.print(Text(clean(line)), soft_wrap=True)
 
 
 def cell(value: Any) -> str:

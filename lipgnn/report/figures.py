@@ -1,0 +1,137 @@
+"""Figures for print: a column wide, told apart by colour, marker and line, so that colour is never needed."""
+
+from __future__ import annotations
+
+import io
+import math
+import warnings
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+from lipgnn.report.layout import Layout
+from lipgnn.report.series import Panel, Point, Series
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart, the dark ones first.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+LINES = ("-", "--", "-.", ":")
+# Inches; the width is that of one column of a two-column paper.
+WIDTH, HEIGHT = 3.4, 2.5
+ACROSS = 3
+
+STYLE = {
+    "font.size": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 4,
+    "legend.frameon": False,
+    # Names are shown as they are; a dollar sign is no formula.
+    "text.parse_math": False,
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+}
+
+
+def draw(kind: str, panels: Sequence[Panel], layout: Layout, suffix: str) -> bytes:
+    """Draw the panels.
+
+    Parameters
+    ----------
+    kind : depth, curve or box, as the panels were made.
+    suffix : png, svg or pdf.
+
+    Returns
+    -------
+    the content of the file; the same data gives the same bytes.
+    """
+    import matplotlib
+    from matplotlib.figure import Figure
+
+    # A letter that the font lacks is drawn as a box; that is no reason to fail.
+    with matplotlib.rc_context({**STYLE, "svg.hashsalt": kind}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")
+        across = min(len(panels), ACROSS)
+        down = math.ceil(len(panels) / across)
+        figure = Figure(figsize=(WIDTH * across, HEIGHT * down), layout="constrained")
+        places = list(figure.subplots(down, across, squeeze=False, sharey=kind == "depth").flat)
+        labels = list(dict.fromkeys(series.label for panel in panels for series in panel.series))
+        for axes, panel in zip(places, panels, strict=False):
+            _draw_panel(axes, kind, panel, labels, _scale(layout))
+        for axes in places[len(panels) :]:
+            axes.remove()
+        figure.supylabel(_axis(layout), fontsize="medium")
+        if kind != "box":
+            _legend(figure, kind, labels, across)
+        content = io.BytesIO()
+        dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
+        figure.savefig(content, format=suffix, dpi=200, metadata=dates.get(suffix))
+    return content.getvalue()
+
+
+def _draw_panel(axes: Axes, kind: str, panel: Panel, labels: Sequence[str], scale: float) -> None:
+    axes.set_title(panel.title, fontsize="medium")
+    if kind == "box":
+        _draw_boxes(axes, panel.series, labels, scale)
+        return
+    axes.set_xlabel({"depth": "layers", "curve": "epoch"}[kind])
+    for series in panel.series:
+        _draw_line(axes, series.points, _style(kind, labels.index(series.label)), scale)
+    if kind == "depth":
+        depths = sorted({point.x for series in panel.series for point in series.points})
+        if len(depths) <= 10:
+            axes.set_xticks(depths)
+
+
+def _draw_line(axes: Axes, points: Sequence[Point], style: dict[str, Any], scale: float) -> None:
+    xs = [point.x for point in points]
+    axes.plot(xs, [scale * point.y for point in points], **style)
+    low = [scale * (point.y - (point.std or 0)) for point in points]
+    high = [scale * (point.y + (point.std or 0)) for point in points]
+    axes.fill_between(xs, low, high, color=style["color"], alpha=0.18, linewidth=0)
+
+
+def _draw_boxes(axes: Axes, series: Sequence[Series], labels: Sequence[str], scale: float) -> None:
+    values = [[scale * point.y for point in one.points] for one in series]
+    axes.boxplot(values, widths=0.5, showfliers=False, medianprops={"color": "black"})
+    for place, (one, ys) in enumerate(zip(series, values, strict=True), start=1):
+        style = _style("box", labels.index(one.label)) | {"linestyle": "none", "alpha": 0.8}
+        # Spread by hand rather than by chance, so that the same data gives the same picture.
+        xs = [place + 0.24 * (index / max(len(ys) - 1, 1) - 0.5) for index in range(len(ys))]
+        axes.plot(xs, ys, **style)
+    crowded = len(series) > 4 or max(len(one.label) for one in series) > 8
+    axes.set_xticks(range(1, len(series) + 1), [one.label for one in series], rotation=30 if crowded else 0)
+    axes.grid(visible=False, axis="x")
+
+
+def _legend(figure: Figure, kind: str, labels: Sequence[str], across: int) -> None:
+    from matplotlib.lines import Line2D
+
+    handles = [Line2D([], [], label=label, **_style(kind, index)) for index, label in enumerate(labels)]
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(labels), 4 * across), handlelength=3)
+
+
+def _style(kind: str, index: int) -> dict[str, Any]:
+    return {
+        "color": COLOURS[index % len(COLOURS)],
+        # A marker for every epoch would hide the line.
+        "marker": None if kind == "curve" else MARKERS[index % len(MARKERS)],
+        "linestyle": LINES[index % len(LINES)],
+    }
+
+
+def _scale(layout: Layout) -> float:
+    return 100.0 if layout.value.endswith("_acc") else 1.0
+
+
+def _axis(layout: Layout) -> str:
+    words = {"acc": "accuracy", "val": "validation"}
+    name = " ".join(words.get(word, word) for word in layout.value.split("_"))
+    return f"{name} (%)" if layout.value.endswith("_acc") else name

@@ -1,0 +1,133 @@
+"""What a table shows: which fields make its rows and columns, what is averaged, what is chosen, what is left out."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from lipgnn.catalog import DATASETS, FEATURE_NORMS, MODELS, NO_NORM, SCORE_NORMS
+from lipgnn.errors import UsageError, unknown_name
+from lipgnn.report.rows import VALUES, Row
+from lipgnn.spec import FIELDS
+from lipgnn.store import COLUMNS
+
+# Fields that can make rows and columns; a run's data and version are part of what it is.
+GROUPS = (*FIELDS, "fingerprint", "version")
+
+_CATALOG_ORDER = {
+    "dataset": list(DATASETS),
+    "model": list(MODELS),
+    "norm": [NO_NORM, *SCORE_NORMS, *FEATURE_NORMS],
+}
+
+
+@dataclass(frozen=True)
+class Layout:
+    """The plan of a table.
+
+    Attributes
+    ----------
+    rows, cols : fields whose values make the rows and the columns.
+    value : the number in the cells.
+    over : fields whose values are averaged over.
+    best : fields chosen in every cell by mean validation accuracy.
+
+    Raises
+    ------
+    UsageError : an unknown field, or one field in two places.
+    """
+
+    rows: tuple[str, ...]
+    cols: tuple[str, ...]
+    value: str = "test_acc"
+    over: tuple[str, ...] = ("seed",)
+    best: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        used = (*self.rows, *self.cols, *self.over, *self.best)
+        for name in used:
+            if name not in GROUPS:
+                raise unknown_name("field", name, GROUPS)
+        for name in used:
+            if used.count(name) > 1:
+                raise UsageError(
+                    f"Field {name!r} is used {used.count(name)} times.",
+                    "Name it in one of --rows, --cols, --over and --best.",
+                )
+        if self.value not in VALUES:
+            raise unknown_name("value", self.value, VALUES)
+
+    @property
+    def higher_is_better(self) -> bool:
+        """Accuracies should be high; losses, times and sizes low."""
+        return self.value.endswith("_acc")
+
+
+def choose_layout(
+    runs: Sequence[Row],
+    *,
+    rows: Sequence[str] | None,
+    cols: Sequence[str] | None,
+    value: str,
+    over: Sequence[str],
+    best: Sequence[str],
+) -> Layout:
+    """The layout asked for; rows and columns that were not given are the usual fields that vary."""
+    taken = {*(rows or ()), *(cols or ()), *over, *best}
+
+    def usual(names: Sequence[str], fallback: str) -> tuple[str, ...]:
+        free = [name for name in names if name not in taken]
+        varying = [name for name in free if len({run[name] for run in runs}) > 1]
+        return tuple(varying or [name for name in free if name == fallback])
+
+    chosen_rows = tuple(rows) if rows is not None else usual(("model", "norm"), "norm")
+    chosen_cols = tuple(cols) if cols is not None else usual(("dataset", "missing", "layers"), "dataset")
+    return Layout(chosen_rows, chosen_cols, value, tuple(over), tuple(best))
+
+
+def keep_where(runs: Iterable[Row], conditions: Iterable[str]) -> list[Row]:
+    """The runs that meet every condition `key=value` or `key=value,value`.
+
+    Raises
+    ------
+    UsageError : an unknown key, a value that no run has, or conditions that no run meets together.
+    """
+    runs, conditions = list(runs), list(conditions)
+    kept = runs
+    for condition in conditions:
+        key, equals, wanted = condition.partition("=")
+        if not equals:
+            raise UsageError(f"--where takes key=value, got {condition!r}.", "For example: --where lr=0.005")
+        if key not in COLUMNS:
+            raise unknown_name("field", key, COLUMNS)
+        present = {run[key] for run in runs}
+        accepted = {_find(key, text, present) for text in wanted.split(",")}
+        kept = [run for run in kept if run[key] in accepted]
+    if not kept:
+        raise UsageError(
+            f"No run meets {' and '.join(conditions)} together.", f"Each alone is met by some of the {len(runs)} runs."
+        )
+    return kept
+
+
+def _find(key: str, text: str, present: set) -> object:
+    """The value among `present` that `text` means: equal as text, or equal as a number."""
+    for value in present:
+        if str(value) == text:
+            return value
+        if isinstance(value, int | float):
+            try:
+                if float(text) == value:
+                    return value
+            except ValueError:
+                continue
+    raise unknown_name(f"value of {key}", text, [str(value) for value in sorted(present, key=lambda v: order(key, v))])
+
+
+def order(field: str, value: object) -> tuple:
+    """Sort key of a value: names as the catalog lists them, numbers by size, other text by letter."""
+    if isinstance(value, int | float):
+        return (1, value)
+    known = _CATALOG_ORDER.get(field, [])
+    parts = str(value).split("+")
+    return (2, [known.index(part) if part in known else len(known) for part in parts], str(value))

@@ -1,0 +1,122 @@
+"""One page that stands for itself: table, figures, what is behind every cell, what failed, and the commands."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from importlib import resources
+from typing import Any
+
+import lipgnn
+from lipgnn.errors import LipgnnError
+from lipgnn.report.figures import draw
+from lipgnn.report.formats import html_table
+from lipgnn.report.printed import Printed, plain
+from lipgnn.report.rows import Results, Row
+from lipgnn.report.series import panels_of
+from lipgnn.report.table import Cell, Table
+
+# More panels than these are no figure any more; --figure draws them all the same.
+MOST_PANELS = 12
+
+
+def render_page(table: Table, printed: Printed, results: Results, command: str) -> bytes:
+    """The page: self-contained HTML that asks nothing of the network.
+
+    Parameters
+    ----------
+    command : the command that makes the page, shown on it.
+    """
+    sections = [
+        f"<h1>lipgnn report: {html.escape(table.layout.value)}</h1>",
+        f"<p>{len(results.rows)} runs read. Made by <code>{_escape(command)}</code> (lipgnn {lipgnn.__version__}).</p>",
+        *(f"<p>{_escape(note)}</p>" for note in results.notes),
+        f'<div class="wide">{html_table(printed)}</div>',
+        _figures(table, results),
+        _trouble(table, results),
+        _cells(table),
+    ]
+    template = resources.files("lipgnn.report").joinpath("page.html").read_text(encoding="utf-8")
+    title = f"lipgnn report: {html.escape(table.layout.value)}"
+    return template.replace("{title}", title).replace("{body}", "\n".join(filter(None, sections))).encode()
+
+
+def _figures(table: Table, results: Results) -> str:
+    """The figures this table has data for, as inline SVG; differences and choices play no part in them."""
+    bare = replace(table, baseline=None, with_published=False)
+    pictures = []
+    for kind in ("depth", "box", "curve"):
+        if kind != "depth" and len(table.col_keys) > MOST_PANELS:
+            continue
+        try:
+            panels = panels_of(kind, bare, results)
+        except LipgnnError:
+            # No depths, no logs or nothing done: the page goes without this figure.
+            continue
+        svg = draw(kind, panels, table.layout, "svg").decode()
+        caption = {
+            "depth": "Mean against depth; the band is one sample standard deviation to either side.",
+            "box": "Every run, with median and quartiles.",
+            "curve": "Mean by epoch over the runs that reached it; the band is one sample standard deviation.",
+        }[kind]
+        pictures.append(f"<figure>{svg[svg.index('<svg') :]}<figcaption>{caption}</figcaption></figure>")
+    return "<h2>Figures</h2>\n" + "\n".join(pictures) if pictures else ""
+
+
+def _trouble(table: Table, results: Results) -> str:
+    """Diverged and failed runs with their reasons."""
+    rows = []
+    for cell in table.cells.values():
+        for run in cell.runs:
+            if run["status"] == "diverged":
+                folder = results.run(run["run_id"])
+                reason = (folder.result() or {}).get("diverged_at") if folder else None
+                rows.append((run["run_id"], "diverged", reason or "", run["command"]))
+    for folder in results.failures():
+        try:
+            failure = json.loads(folder.failure_path.read_bytes())
+            reason = f"{failure['reason']} (epoch {failure['epoch']})"
+        except (OSError, ValueError, TypeError, KeyError) as error:
+            reason = f"failure.json cannot be read: {error}"
+        rows.append((folder.id, "failed", reason, ""))
+    if not rows:
+        return ""
+    return "<h2>Diverged and failed runs</h2>\n" + _plain_table(("run", "status", "reason", "command"), rows)
+
+
+def _cells(table: Table) -> str:
+    blocks = ["<h2>Behind every cell</h2>"]
+    for row in table.row_keys:
+        for col in table.col_keys:
+            if cell := table.cells.get((row, col)):
+                names = (*table.layout.rows, *table.layout.cols)
+                title = ", ".join(f"{name} {plain(value)}" for name, value in zip(names, (*row, *col), strict=True))
+                blocks.append(_cell(title, cell, table.layout.value))
+    return "\n".join(blocks)
+
+
+def _cell(title: str, cell: Cell, value: str) -> str:
+    options = " ".join(f"{name}={plain(option)}" for name, option in {**cell.spec, **cell.best}.items())
+    rows = [_run(run, value) for run in cell.runs]
+    return (
+        f"<details><summary>{_escape(title)} ({cell.n} done, {cell.diverged} diverged)</summary>"
+        f"<p><code>{_escape(options)}</code></p>"
+        f"{_plain_table(('run', 'status', value, 'command'), rows)}</details>"
+    )
+
+
+def _run(run: Row, value: str) -> tuple[Any, ...]:
+    number = run[value]
+    return run["run_id"], run["status"], "" if number is None else f"{number:.6g}", run["command"]
+
+
+def _plain_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    head = "".join(f"<th>{_escape(name)}</th>" for name in names)
+    body = "\n".join(f"<tr>{''.join(f'<td>{_escape(value)}</td>' for value in row)}</tr>" for row in rows)
+    return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
+
+
+def _escape(value: Any) -> str:
+    return html.escape(plain(value))

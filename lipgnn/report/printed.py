@@ -1,0 +1,209 @@
+"""A table as it is printed: headers, texts, marks, caption and notes, the same for every format."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+
+from lipgnn.report.statistics import CONFIDENCE, Difference
+from lipgnn.report.table import Cell, Key, Table
+
+DASH = "–"
+MINUS = "−"
+
+
+@dataclass(frozen=True)
+class Entry:
+    """The text of a cell: its number, set in bold or underlined or neither, and what is said about it."""
+
+    text: str
+    mark: str | None = None
+    remark: str = ""
+
+
+@dataclass(frozen=True)
+class Printed:
+    """What a format has to set.
+
+    Attributes
+    ----------
+    row_fields : names over the labels of the rows.
+    headers : lines of the header from the top, each a list of text and number of columns it spans.
+    rows : labels and entries.
+    caption : what the numbers are.
+    notes : what else a reader must know, a sentence each.
+    """
+
+    row_fields: tuple[str, ...]
+    headers: list[list[tuple[str, int]]]
+    rows: list[tuple[tuple[str, ...], list[Entry]]]
+    caption: str
+    notes: list[str]
+
+    @property
+    def width(self) -> int:
+        """Number of columns beside the labels."""
+        return sum(span for _, span in self.headers[-1])
+
+
+def as_printed(table: Table, *, bold: str = "best", underline: str = "second") -> Printed:
+    """Print the cells of a table.
+
+    Parameters
+    ----------
+    bold, underline : which rank in a column is marked so: best, second or none.
+    """
+    kinds = ["ours"]
+    kinds += ["published"] if table.with_published else []
+    kinds += ["difference"] if table.baseline is not None else []
+    columns = [(key, kind) for key in table.col_keys for kind in kinds]
+    texts = {column: [_text(table, row, *column) for row in table.row_keys] for column in columns}
+    marks = {
+        column: _marks(table, [_number(table, row, *column) for row in table.row_keys], bold, underline)
+        for column in columns
+    }
+    rows = [
+        (
+            tuple(plain(value) for value in key),
+            [Entry(texts[column][index][0], marks[column][index], texts[column][index][1]) for column in columns],
+        )
+        for index, key in enumerate(table.row_keys)
+    ]
+    return Printed(table.layout.rows, _headers(table, kinds), rows, _caption(table), _notes(table))
+
+
+def plain(value: object) -> str:
+    """Text on one line with every control character spelled out."""
+    text = f"{value:g}" if isinstance(value, float) else str(value)
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def number(value_name: str, value: float) -> str:
+    """A number as printed: accuracies in percent with one decimal, others with four significant digits."""
+    if value_name.endswith("_acc"):
+        return f"{100 * value:.1f}"
+    if value == 0 or 1e-4 <= abs(value) < 1e6:
+        digits = 3 - math.floor(math.log10(abs(value))) if value else 0
+        return f"{value:.{min(max(digits, 0), 7)}f}"
+    return f"{value:.3g}"
+
+
+def spread(value_name: str, center: float, std: float | None) -> str:
+    """A mean with its deviation, to the same decimals; without one there is no ±."""
+    text = number(value_name, center)
+    if std is None:
+        return text
+    if value_name.endswith("_acc") or "e" in text:
+        return f"{text} ± {number(value_name, std)}"
+    return f"{text} ± {std:.{len(text.partition('.')[2])}f}"
+
+
+def difference_text(value_name: str, difference: Difference) -> str:
+    """A paired difference with its interval and p-value, as far as there are any."""
+    texts = [_signed(value_name, difference.mean)]
+    if difference.p is not None:
+        texts[0] += f" ({_signed(value_name, difference.low)} to {_signed(value_name, difference.high)})"
+        texts.append("p < 0.001" if difference.p < 0.001 else f"p = {difference.p:.2g}")
+    return ", ".join([*texts, f"n = {difference.n}"])
+
+
+def _signed(value_name: str, value: float) -> str:
+    return ("+" if value >= 0 else MINUS) + number(value_name, abs(value))
+
+
+def _text(table: Table, row: Key, col: Key, kind: str) -> tuple[str, str]:
+    """The number of a cell and the remark on it."""
+    cell, value = table.cells.get((row, col)), table.layout.value
+    if cell is None:
+        return DASH, ""
+    if kind == "ours":
+        return _ours(cell, value, table.usual_n)
+    if kind == "published" and cell.published:
+        depth = f" ({cell.published.depth})" if "layers" in table.layout.best else ""
+        return spread(value, cell.published.mean, cell.published.std) + depth, ""
+    if kind == "difference" and cell.difference:
+        return difference_text(value, cell.difference), ""
+    return DASH, ""
+
+
+def _ours(cell: Cell, value: str, usual_n: int) -> tuple[str, str]:
+    if cell.mean is None:
+        return (f"diverged ({cell.diverged})" if cell.diverged else DASH), ""
+    text = spread(value, cell.mean, cell.std)
+    if cell.best:
+        text += f" ({', '.join(map(plain, cell.best.values()))})"
+    remark = f", n = {cell.n}" if cell.n != usual_n else ""
+    return text, remark + (f", {cell.diverged} diverged" if cell.diverged else "")
+
+
+def _number(table: Table, row: Key, col: Key, kind: str) -> float | None:
+    """The mean as a reader sees it, by which marks are given."""
+    cell = table.cells.get((row, col))
+    source = {"ours": cell, "published": getattr(cell, "published", None)}.get(kind)
+    center = getattr(source, "mean", None)
+    return None if center is None else float(number(table.layout.value, center))
+
+
+def _marks(table: Table, numbers: Sequence[float | None], bold: str, underline: str) -> list[str | None]:
+    ranks = sorted({value for value in numbers if value is not None}, reverse=table.layout.higher_is_better)
+    # One number, or many equal ones, are not best of anything.
+    by_rank = dict(zip(ranks, ("best", "second"), strict=False)) if len(ranks) > 1 else {}
+    styles = {underline: "underline", bold: "bold"}
+    return [styles.get(by_rank.get(value)) for value in numbers]
+
+
+def _headers(table: Table, kinds: Sequence[str]) -> list[list[tuple[str, int]]]:
+    names, keys = table.layout.cols, table.col_keys
+    lines = []
+    for level, name in enumerate(names):
+        groups = groupby(keys, key=lambda key: key[: level + 1])
+        lines.append([(_header(name, key[-1]), len(kinds) * len(list(members))) for key, members in groups])
+    if len(kinds) > 1 or not names:
+        labels = {"ours": table.layout.value, "published": "published", "difference": f"against {table.baseline}"}
+        lines.append([(plain(labels[kind]), 1) for _ in keys for kind in kinds])
+    return lines
+
+
+def _header(name: str, value: object) -> str:
+    """Names speak for themselves; a number needs the name of its field."""
+    return plain(value) if isinstance(value, str) else f"{name} {plain(value)}"
+
+
+def _caption(table: Table) -> str:
+    layout = table.layout
+    unit = " in %" if layout.value.endswith("_acc") else ""
+    parts = [f"{layout.value}{unit}"]
+    if table.usual_n > 1:
+        parts.append(f"mean ± sample standard deviation over {_averaged(table)}")
+    unequal = any(cell.n != table.usual_n for cell in table.cells.values() if cell.n)
+    parts.append(f"n = {table.usual_n}" + (" unless stated" if unequal else ""))
+    if layout.best:
+        parts.append(f"in parentheses {', '.join(layout.best)}, chosen by mean validation accuracy")
+    return "; ".join(parts) + "."
+
+
+def _averaged(table: Table) -> str:
+    """The fields averaged over, with their values where all cells have the same few."""
+    seen = {tuple(sorted(cell.values)) for cell in table.cells.values() if cell.n == table.usual_n}
+    names = ", ".join(table.layout.over)
+    if len(seen) == 1 and table.usual_n <= 10:
+        return f"{names} {', '.join('/'.join(map(plain, key)) for key in seen.pop())}"
+    return names
+
+
+def _notes(table: Table) -> list[str]:
+    notes = []
+    if diverged := sum(cell.diverged for cell in table.cells.values()):
+        notes.append(f"{diverged} runs diverged; they are in no mean.")
+    if table.baseline is not None:
+        notes.append(
+            f"Against {plain(table.baseline)}: mean paired difference over common {', '.join(table.layout.over)} with "
+            f"its {CONFIDENCE:.0%} confidence interval and p of the paired t-test, not adjusted for several tests."
+        )
+    shown = [cell.published for cell in table.cells.values() if cell.published]
+    notes += [f"Published: {text}." for text in dict.fromkeys(f"{p.paper}, {p.table}; {p.source}" for p in shown)]
+    if table.with_published and not shown:
+        notes.append("No published number is of these cells.")
+    return notes

@@ -1,0 +1,57 @@
+"""Numbers that papers published, as data: published.csv beside this file says where each was read."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Published:
+    """One number of a paper.
+
+    Attributes
+    ----------
+    paper, table : where it stands.
+    dataset, missing, model, norm, value : what it is of, in the words of a run.
+    mean, std : as fractions where it is an accuracy; std is None where the paper has none.
+    depth : the number of layers.
+    source : how it was read and what differs from a run of ours.
+    """
+
+    paper: str
+    table: str
+    dataset: str
+    missing: float
+    model: str
+    norm: str
+    value: str
+    mean: float
+    std: float | None
+    depth: int
+    source: str
+
+    def matches(self, value: str, spec: Mapping[str, Any]) -> bool:
+        """Whether this is the number for a cell of runs with these options; depth counts where it is fixed."""
+        same = all(spec.get(name) == getattr(self, name) for name in ("dataset", "missing", "model", "norm"))
+        return same and value == self.value and spec.get("layers", self.depth) == self.depth
+
+
+def read_published() -> list[Published]:
+    """All published numbers that ship."""
+    text = resources.files("lipgnn.report").joinpath("published.csv").read_text(encoding="utf-8")
+    return [
+        Published(
+            **{
+                **row,
+                "missing": float(row["missing"]),
+                "mean": float(row["mean"]),
+                "std": float(row["std"]) if row["std"] else None,
+                "depth": int(row["depth"]),
+            }
+        )
+        for row in csv.DictReader(text.splitlines())
+    ]

@@ -1,0 +1,197 @@
+"""Reading results: stores and results.csv files, every value checked before anything is averaged."""
+
+from __future__ import annotations
+
+import csv
+import io
+import math
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from lipgnn.errors import DataError, UsageError
+from lipgnn.spec import FIELDS
+from lipgnn.store import COLUMNS, RESULT_FIELDS, Run, Store
+
+Row = dict[str, Any]
+
+_KINDS: dict[str, type] = {
+    **{name: {"str": str, "int": int, "float": float}[field.type] for name, field in FIELDS.items()},
+    **dict.fromkeys(RESULT_FIELDS, float),
+    **dict.fromkeys(("epochs_run", "best_epoch", "parameters"), int),
+    **dict.fromkeys(("run_id", "status", "fingerprint", "version", "command"), str),
+}
+# The numbers of a run that a table can show.
+VALUES = tuple(name for name in RESULT_FIELDS if _KINDS[name] is not str)
+_ACCURACIES = tuple(name for name in VALUES if name.endswith("_acc"))
+_REQUIRED = (*FIELDS, "run_id", "status")
+# What may differ between two computations of one run: where, when and how it was started.
+_INCIDENTAL = ("device", "seconds", "seconds_per_epoch", "peak_memory_mb", "version", "command")
+_ESSENTIAL = tuple(name for name in COLUMNS if name not in _INCIDENTAL)
+
+
+@dataclass(frozen=True)
+class Results:
+    """What was read.
+
+    Attributes
+    ----------
+    rows : one dictionary a run with the keys of COLUMNS; numbers are numbers, an empty number is None.
+    stores : the stores among the sources, which also have logs and failures.
+    notes : what a reader should know: columns that were not understood, rows that were there twice.
+    """
+
+    rows: list[Row]
+    stores: list[Store]
+    notes: list[str]
+
+    def failures(self) -> list[Run]:
+        """The runs whose last attempt failed."""
+        return [Run(path.parent) for store in self.stores for path in sorted(store.runs_path.glob("*/failure.json"))]
+
+    def run(self, run_id: str) -> Run | None:
+        """The directory of a run, if one of the stores has it."""
+        runs = (store.run(run_id) for store in self.stores)
+        return next((run for run in runs if run.spec_path.exists()), None)
+
+
+def read_results(sources: Iterable[Path]) -> Results:
+    """Read stores and CSV files together; the same run twice counts once.
+
+    Raises
+    ------
+    UsageError : a source that is not there, or no runs at all.
+    DataError : a value, row or column that cannot be used; nothing is averaged around it.
+    """
+    sources = list(sources)
+    stores, notes, seen, repeated = [], [], {}, 0
+    for source in sources:
+        store = Store(source)
+        if store.runs_path.is_dir():
+            stores.append(store)
+            found = _from_store(store)
+        else:
+            path = store.csv_path if source.is_dir() else source
+            found = _from_csv(path, notes)
+        for place, row in found:
+            first = seen.setdefault(row["run_id"], (place, row))
+            if first[1] is not row:
+                _check_same(first, (place, row))
+                repeated += 1
+    if not seen:
+        raise UsageError(
+            f"No results in {', '.join(repr(str(source)) for source in sources)}.",
+            "Compute some first: lipgnn train --layers 10 --norm lip",
+        )
+    if repeated:
+        notes.append(f"Rows that repeat a run and were left out: {repeated}.")
+    return Results([row for _, row in seen.values()], stores, notes)
+
+
+def _from_store(store: Store) -> Iterator[tuple[str, Row]]:
+    folder = str(store.runs_path)
+    for raw in store.results():
+        place = f"'{folder}/{raw['run_id']}/result.json'"
+        yield place, _checked(raw, place)
+
+
+def _from_csv(path: Path, notes: list[str]) -> Iterator[tuple[str, Row]]:
+    records = _records(path)
+    header = next(records, None)
+    if header is None:
+        raise DataError(f"{str(path)!r} is empty.", "Give a results.csv with its header, or a store.")
+    for name in COLUMNS:
+        if header.count(name) != 1:
+            state = "has no column" if name not in header else "has more than one column"
+            raise DataError(
+                f"{str(path)!r} {state} {name!r} (row 1).",
+                "The columns are those of results.csv; `lipgnn report FOLDER` reads the store itself.",
+            )
+    unknown = [name for name in header if name not in _KINDS]
+    if unknown:
+        notes.append(f"Columns of {str(path)!r} that were not understood: {', '.join(map(repr, unknown))}.")
+    for number, record in enumerate(records, start=2):
+        place = f"{str(path)!r}, row {number}"
+        if not record:
+            continue
+        if len(record) != len(header):
+            raise DataError(f"{place} has {len(record)} cells, the header {len(header)}.", _REMEDY)
+        yield place, _checked(dict(zip(header, record, strict=True)), place)
+
+
+def _records(path: Path) -> Iterator[list[str]]:
+    try:
+        # utf-8-sig also reads files without the byte-order mark that spreadsheets put in front.
+        text = path.read_bytes().decode("utf-8-sig")
+    except OSError as error:
+        raise UsageError(
+            f"Cannot read results from {str(path)!r}: {error.strerror or error}.",
+            "Give a store or a results.csv; `lipgnn train --layers 10 --norm lip` makes a store in ./results.",
+        ) from error
+    except UnicodeDecodeError as error:
+        raise DataError(f"{str(path)!r} is not UTF-8 text: {error}.", _REMEDY) from error
+    reader = csv.reader(io.StringIO(text, newline=""), strict=True)
+    try:
+        yield from reader
+    except csv.Error as error:
+        raise DataError(f"{str(path)!r}, line {reader.line_num}: {error}.", _REMEDY) from error
+
+
+_REMEDY = "Mend or remove it; `lipgnn report FOLDER` reads the store itself, not its results.csv."
+
+
+def _checked(raw: Row, place: str) -> Row:
+    """The row with every column converted to its type."""
+    row = {}
+    for name, kind in _KINDS.items():
+        value = raw[name]
+        try:
+            row[name] = value if type(value) is kind is not float else _convert(kind, value)
+        except (TypeError, ValueError):
+            wanted = {str: "a text", int: "a whole number", float: "a finite number"}[kind]
+            raise DataError(f"{place}, column {name!r}: {value!r} is not {wanted}.", _REMEDY) from None
+    for name, problem in _problems(row):
+        raise DataError(f"{place}, column {name!r}: {problem}.", _REMEDY)
+    return row
+
+
+def _convert(kind: type, value: Any) -> Any:
+    if value is None or value == "":
+        return None
+    if kind is str or isinstance(value, bool):
+        raise TypeError
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError
+    if kind is float:
+        return number
+    if not number.is_integer():
+        raise ValueError
+    return int(number)
+
+
+def _problems(row: Row) -> Iterator[tuple[str, str]]:
+    """Columns whose value has the right type and still cannot be."""
+    for name in _REQUIRED:
+        if row[name] is None or row[name] == "":
+            yield name, "empty"
+    if row["status"] not in ("done", "diverged"):
+        yield "status", f"{row['status']!r} is neither 'done' nor 'diverged'"
+    for name in _ACCURACIES:
+        if row[name] is None:
+            if row["status"] == "done":
+                yield name, "empty, though the run is done"
+        elif not 0 <= row[name] <= 1:
+            yield name, f"accuracy {row[name]!r} is not between 0 and 1"
+
+
+def _check_same(first: tuple[str, Row], second: tuple[str, Row]) -> None:
+    for name in _ESSENTIAL:
+        ours, theirs = first[1][name], second[1][name]
+        if ours != theirs:
+            raise DataError(
+                f"Run {first[1]['run_id']} is there twice with another {name!r}: {ours!r} in {first[0]}, "
+                f"{theirs!r} in {second[0]}.",
+                "Keep the one that is right.",
+            )

@@ -1,0 +1,141 @@
+"""The data of a figure: panels of series of points, from the same table that is printed."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lipgnn.errors import UsageError, unknown_name
+from lipgnn.report.printed import plain
+from lipgnn.report.rows import Results
+from lipgnn.report.statistics import mean, sample_std
+from lipgnn.report.table import Cell, Key, Table
+
+CURVES = ("train_loss", "train_acc", "val_loss", "val_acc", "test_acc")
+
+
+@dataclass(frozen=True)
+class Point:
+    """A mean of `n` runs and its deviation at `x`; in a box plot a single run, x being its seed."""
+
+    x: Any
+    y: float
+    std: float | None = None
+    n: int = 1
+
+
+@dataclass(frozen=True)
+class Series:
+    """Points that belong together."""
+
+    label: str
+    points: list[Point]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes."""
+
+    title: str
+    series: list[Series]
+
+
+def panels_of(kind: str, table: Table, results: Results) -> list[Panel]:
+    """The panels of a figure: a series for every row of the table, a panel for every column.
+
+    Parameters
+    ----------
+    kind : depth (layers along the axis, not a panel each), curve (epochs along the axis) or box.
+
+    Raises
+    ------
+    UsageError : the table lacks what the figure shows.
+    """
+    if kind == "depth":
+        return _depth(table)
+    if kind == "curve" and table.layout.value not in CURVES:
+        raise unknown_name("value of a curve", table.layout.value, CURVES)
+    panels = []
+    for col in table.col_keys:
+        series = []
+        for row in table.row_keys:
+            cell = table.cells.get((row, col))
+            if cell is not None and cell.n:
+                points = _curve(cell, table.layout.value, results) if kind == "curve" else _spread(cell)
+                series.append(Series(_label(table.layout.rows, row), points))
+        panels.append(Panel(_label(table.layout.cols, col), series))
+    return _drawable(panels)
+
+
+def records(kind: str, panels: Sequence[Panel]) -> list[dict[str, Any]]:
+    """Every point of a figure as a record."""
+    x = {"depth": "layers", "curve": "epoch", "box": "run"}[kind]
+    return [
+        {"panel": panel.title, "series": series.label, x: point.x, "y": point.y, "std": point.std, "n": point.n}
+        for panel in panels
+        for series in panel.series
+        for point in series.points
+    ]
+
+
+def _depth(table: Table) -> list[Panel]:
+    cols = table.layout.cols
+    if "layers" not in cols:
+        raise UsageError("--figure depth needs layers among the columns.", "For example: --cols dataset,layers")
+    place = cols.index("layers")
+    names = cols[:place] + cols[place + 1 :]
+    panels: dict[Key, dict[Key, list[Point]]] = defaultdict(lambda: defaultdict(list))
+    for row in table.row_keys:
+        for col in table.col_keys:
+            cell = table.cells.get((row, col))
+            if cell is not None and cell.mean is not None:
+                point = Point(col[place], cell.mean, cell.std, cell.n)
+                panels[col[:place] + col[place + 1 :]][row].append(point)
+    return _drawable(
+        [
+            Panel(
+                _label(names, key),
+                [
+                    Series(_label(table.layout.rows, row), sorted(points, key=lambda p: p.x))
+                    for row, points in rows.items()
+                ],
+            )
+            for key, rows in panels.items()
+        ]
+    )
+
+
+def _spread(cell: Cell) -> list[Point]:
+    return [Point("/".join(map(plain, key)), value) for key, value in cell.values.items()]
+
+
+def _curve(cell: Cell, value: str, results: Results) -> list[Point]:
+    """Mean and deviation by epoch, over the runs that reached it."""
+    epochs: dict[int, list[float]] = defaultdict(list)
+    for run in cell.runs:
+        if run["status"] != "done":
+            continue
+        folder = results.run(run["run_id"])
+        log = folder.read_log() if folder else []
+        if not log:
+            raise UsageError(
+                f"Run {run['run_id']} has no log here; training curves are drawn from the logs of a store.",
+                "Give the store itself, not only its results.csv.",
+            )
+        for record in log:
+            epochs[record["epoch"]].append(record[value])
+    return [Point(epoch, mean(ys), sample_std(ys), len(ys)) for epoch, ys in sorted(epochs.items())]
+
+
+def _drawable(panels: list[Panel]) -> list[Panel]:
+    kept = [panel for panel in panels if panel.series]
+    if not kept:
+        raise UsageError("No run of this table is done; there is nothing to draw.")
+    return kept
+
+
+def _label(names: Sequence[str], key: Key) -> str:
+    pairs = zip(names, key, strict=True)
+    return ", ".join(plain(value) if isinstance(value, str) else f"{name} {plain(value)}" for name, value in pairs)

@@ -1,0 +1,218 @@
+"""The one table behind every format: runs grouped into cells, averaged, never mixed."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from lipgnn.errors import UsageError, unknown_name
+from lipgnn.report.layout import GROUPS, Layout, order
+from lipgnn.report.published import Published
+from lipgnn.report.rows import Row
+from lipgnn.report.statistics import Difference, mean, paired_difference, sample_std
+
+Key = tuple[Any, ...]
+
+# These change the data and with it the fingerprint.
+_DATA_FIELDS = {"dataset", "split", "missing", "features"}
+
+
+@dataclass(frozen=True)
+class Cell:
+    """The runs of one row and one column.
+
+    Attributes
+    ----------
+    mean, std : of the runs that are done; None without any, std also for a single one.
+    values : the single values, by the values of the fields averaged over.
+    best : the value of every field that was chosen by mean validation accuracy.
+    diverged : how many of the runs diverged; they are in no mean.
+    spec : the options that all runs of the cell share.
+    runs : the runs behind the cell, diverged ones included.
+    difference : to the baseline, if one was asked for and has runs in common.
+    published : the number of a paper for this cell, if asked for and known.
+    """
+
+    mean: float | None
+    std: float | None
+    values: dict[Key, float]
+    best: dict[str, Any]
+    diverged: int
+    spec: dict[str, Any]
+    runs: tuple[Row, ...]
+    difference: Difference | None = None
+    published: Published | None = None
+
+    @property
+    def n(self) -> int:
+        """How many runs the mean is of."""
+        return len(self.values)
+
+
+@dataclass(frozen=True)
+class Table:
+    """Cells by row key and column key; a pair without a cell has no runs.
+
+    Attributes
+    ----------
+    row_keys, col_keys : in the order they are shown.
+    baseline : the norm that differences are to, if any.
+    with_published : whether numbers of papers were asked for.
+    """
+
+    layout: Layout
+    row_keys: tuple[Key, ...]
+    col_keys: tuple[Key, ...]
+    cells: dict[tuple[Key, Key], Cell]
+    baseline: str | None = None
+    with_published: bool = False
+
+    @property
+    def usual_n(self) -> int:
+        """The largest number of runs in a cell; cells with fewer are flagged."""
+        return max(cell.n for cell in self.cells.values())
+
+
+def build_table(runs: Iterable[Row], layout: Layout) -> Table:
+    """Group the runs into cells.
+
+    Raises
+    ------
+    UsageError : a cell would average runs that differ in more than the fields averaged over.
+    """
+    groups: dict[tuple[Key, Key], list[Row]] = defaultdict(list)
+    for run in runs:
+        groups[_key(run, layout.rows), _key(run, layout.cols)].append(run)
+    _refuse_mixtures(groups.values(), layout)
+    cells = {place: _cell(members, layout) for place, members in groups.items()}
+
+    def ordered(keys: Iterable[Key], names: Sequence[str]) -> tuple[Key, ...]:
+        return tuple(sorted(set(keys), key=lambda key: [order(*pair) for pair in zip(names, key, strict=True)]))
+
+    row_keys = ordered((row for row, _ in cells), layout.rows)
+    return Table(layout, row_keys, ordered((col for _, col in cells), layout.cols), cells)
+
+
+def sort_rows(table: Table, by: str) -> Table:
+    """Order the rows by one of their fields, or by `value`: the last column, best first. A leading - reverses."""
+    name, reverse = by.removeprefix("-"), by.startswith("-")
+    names = table.layout.rows
+    if name in names:
+        index = names.index(name)
+        keys = sorted(table.row_keys, key=lambda key: order(name, key[index]), reverse=reverse)
+    elif name == "value":
+        means = {key: getattr(table.cells.get((key, table.col_keys[-1])), "mean", None) for key in table.row_keys}
+        shown = [key for key in table.row_keys if means[key] is not None]
+        shown.sort(key=means.get, reverse=table.layout.higher_is_better != reverse)
+        keys = [*shown, *(key for key in table.row_keys if means[key] is None)]
+    else:
+        raise unknown_name("field to sort by", name, [*names, "value"])
+    return replace(table, row_keys=tuple(keys))
+
+
+def compare(table: Table, baseline: str) -> Table:
+    """Add to every cell its paired difference to the cell that differs in its norm alone.
+
+    Raises
+    ------
+    UsageError : the norm makes neither rows nor columns, or the baseline is not among them.
+    """
+    layout = table.layout
+    if "norm" not in (*layout.rows, *layout.cols):
+        raise UsageError("--compare needs the norms in the table.", "Add norm to --rows.")
+    norms = {cell.spec["norm"] for cell in table.cells.values()}
+    if baseline not in norms:
+        raise unknown_name("norm in this table", baseline, sorted(norms, key=lambda norm: order("norm", norm)))
+
+    def swapped(key: Key, names: Sequence[str]) -> Key:
+        return tuple(baseline if name == "norm" else value for name, value in zip(names, key, strict=True))
+
+    cells = dict(table.cells)
+    for (row, col), cell in table.cells.items():
+        other = table.cells.get((swapped(row, layout.rows), swapped(col, layout.cols)))
+        if other is not None and other is not cell:
+            cells[row, col] = replace(cell, difference=paired_difference(cell.values, other.values))
+    return replace(table, cells=cells, baseline=baseline)
+
+
+def add_published(table: Table, published: Sequence[Published]) -> Table:
+    """Put the numbers of papers beside ours, where one is of the same data, model, norm and depth."""
+    cells = {}
+    for place, cell in table.cells.items():
+        matches = (entry for entry in published if entry.matches(table.layout.value, cell.spec))
+        cells[place] = replace(cell, published=next(matches, None))
+    return replace(table, cells=cells, with_published=True)
+
+
+def _cell(members: list[Row], layout: Layout) -> Cell:
+    spec = {name: members[0][name] for name in GROUPS if name not in (*layout.over, *layout.best, "version")}
+    chosen, best = _select(members, layout.best)
+    done = [run for run in chosen if run["status"] == "done"]
+    values = {_key(run, layout.over): run[layout.value] for run in done if run[layout.value] is not None}
+    numbers = list(values.values())
+    center = mean(numbers) if numbers else None
+    diverged = len(chosen) - len(done)
+    return Cell(center, sample_std(numbers), values, best, diverged, spec, tuple(chosen))
+
+
+def _select(members: list[Row], names: Sequence[str]) -> tuple[list[Row], dict[str, Any]]:
+    """The runs with the values of `names` whose mean validation accuracy is highest; test is never looked at.
+
+    The first in order wins a tie, which for layers is the shallowest.
+    """
+    if not names:
+        return members, {}
+    groups: dict[Key, list[Row]] = defaultdict(list)
+    for run in members:
+        groups[_key(run, names)].append(run)
+    scores = {}
+    for key in sorted(groups, key=lambda key: [order(*pair) for pair in zip(names, key, strict=True)]):
+        done = [run["val_acc"] for run in groups[key] if run["status"] == "done"]
+        if done:
+            scores[key] = mean(done)
+    if not scores:
+        return members, {}
+    winner = max(scores, key=scores.get)
+    return groups[winner], dict(zip(names, winner, strict=True))
+
+
+def _refuse_mixtures(groups: Iterable[list[Row]], layout: Layout) -> None:
+    free = {*layout.rows, *layout.cols, *layout.over, *layout.best, "device", "version"}
+    if _DATA_FIELDS & {*layout.over, *layout.best}:
+        free.add("fingerprint")
+    varying: dict[str, Counter] = defaultdict(Counter)
+    names = (*layout.over, *layout.best)
+    for members in groups:
+        for name in GROUPS:
+            if name not in free and len(counts := Counter(run[name] for run in members)) > 1:
+                varying[name] += counts
+        if not varying and len({_key(run, names) for run in members}) < len(members):
+            _refuse_repeats(members, names)
+    if varying:
+        texts = [
+            f"{name} ({', '.join(str(v) for v in sorted(counts, key=lambda v: order(name, v))[:8])})"
+            for name, counts in varying.items()
+        ]
+        choices = [f"--where {name}={counts.most_common(1)[0][0]}" for name, counts in varying.items()]
+        raise UsageError(
+            f"Cells would average runs that differ in {', '.join(texts)}.",
+            f"Choose, for example {' '.join(choices)}, or show each: --rows {','.join([*layout.rows, *varying])}.",
+        )
+
+
+def _refuse_repeats(members: list[Row], names: Sequence[str]) -> None:
+    first: dict[Key, Row] = {}
+    for run in members:
+        other = first.setdefault(_key(run, names), run)
+        if other is not run:
+            what = ", ".join(f"{name} {run[name]}" for name in names)
+            raise UsageError(
+                f"Runs {other['run_id']} and {run['run_id']} are of the same options and {what}, but two runs.",
+                "Choose with --where version=… or --where run_id=….",
+            )
+
+
+def _key(run: Row, names: Sequence[str]) -> Key:
+    return tuple(run[name] for name in names)
