@@ -107,3 +107,54 @@ def load_for():
     from lipgnn.datasets import load
 
     return lambda spec: load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
+
+
+@pytest.fixture(scope="session")
+def result_row():
+    """A run as results have it: result_row(norm="lip", seed=1, test_acc=0.8); val_acc is test_acc unless given."""
+    from lipgnn.files import sha256, to_json
+    from lipgnn.spec import RunSpec
+
+    def make(**values):
+        spec = {**RunSpec(device="cpu").to_dict(), "fingerprint": "f" * 16, **values}
+        accuracy = values.get("test_acc", 0.5)
+        return {
+            **spec,
+            "run_id": sha256(to_json(spec))[:12],
+            "status": "done",
+            "epochs_run": 20,
+            "best_epoch": 10,
+            "train_acc": 1.0,
+            "val_acc": accuracy,
+            "test_acc": accuracy,
+            "last_test_acc": 0.5,
+            "train_loss": 0.25,
+            "val_loss": 0.75,
+            "max_grad_norm": 1.5,
+            "parameters": 1000,
+            "seconds": 4.0,
+            "seconds_per_epoch": 0.2,
+            "peak_memory_mb": 300.0,
+            "version": "0.1.0",
+            "command": f"lipgnn train --seed {spec['seed']}",
+            **values,
+        }
+
+    return make
+
+
+@pytest.fixture(scope="session")
+def write_store():
+    """Write rows as a store without the care that a real run takes: write_store(folder, rows) -> folder."""
+    from lipgnn.files import to_json
+    from lipgnn.store import Store
+
+    def write(folder, rows):
+        for row in rows:
+            run = Store(folder).run(row["run_id"])
+            run.path.mkdir(parents=True)
+            run.spec_path.write_bytes(b"{}")
+            run.result_path.write_bytes(to_json({"schema": 1, **row}))
+        return folder
+
+    return write

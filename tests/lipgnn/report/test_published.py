@@ -1,0 +1,31 @@
+import pytest
+
+from lipgnn.catalog import MODELS, parse_norm
+from lipgnn.report.published import read_published
+from lipgnn.report.rows import VALUES
+
+
+def test_the_published_numbers_are_those_of_the_papers():
+    numbers = read_published()
+    table = {
+        (entry.dataset, entry.missing, entry.model, entry.norm): (entry.mean, entry.std, entry.depth)
+        for entry in numbers
+        if "Dasoulas" in entry.paper
+    }
+    assert len(table) == 30
+    assert table["cora", 1.0, "gat", "lip"] == (0.753, 0.009, 11)
+    assert table["citeseer", 1.0, "gat", "pair"] == (0.517, 0.011, 10)
+    assert table["pubmed", 0.0, "ggnn", "none"] == (0.784, 0.021, 4)
+    trees = {(entry.dataset, entry.model): entry.mean for entry in numbers if "Alon" in entry.paper}
+    assert len(trees) == 26
+    assert (trees["trees:5", "gat"], trees["trees:8", "ggnn"]) == (0.41, 0.16)
+    assert ("trees:7", "gin") not in trees
+
+
+@pytest.mark.parametrize("entry", read_published(), ids=lambda e: f"{e.dataset}-{e.missing}-{e.model}-{e.norm}")
+def test_every_published_number_is_in_the_words_of_a_run_and_has_a_source(entry):
+    assert entry.model in MODELS
+    assert entry.value in VALUES
+    parse_norm(entry.norm)
+    assert 0 < entry.mean <= 1
+    assert entry.paper and entry.table and entry.source and entry.depth >= 1

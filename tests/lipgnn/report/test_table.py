@@ -1,0 +1,160 @@
+import random
+from dataclasses import replace
+
+import pytest
+
+from lipgnn.errors import UsageError
+from lipgnn.report.layout import Layout
+from lipgnn.report.published import Published
+from lipgnn.report.table import add_published, build_table, compare, sort_rows
+
+BY_NORM = Layout(rows=("norm",), cols=("layers",))
+BEST = Layout(rows=("norm",), cols=("dataset",), best=("layers",))
+
+
+@pytest.fixture
+def runs(result_row):
+    """Two norms, two depths, three seeds; means .70 .60 for none and .75 .71 for lip, deviation .01 everywhere."""
+    means = {("none", 2): 0.70, ("none", 4): 0.60, ("lip", 2): 0.75, ("lip", 4): 0.71}
+    return [
+        result_row(norm=norm, layers=layers, seed=seed, test_acc=mean + 0.01 * (seed - 1))
+        for (norm, layers), mean in means.items()
+        for seed in range(3)
+    ]
+
+
+def diverge(run):
+    return run | {"status": "diverged", "test_acc": None, "val_acc": None}
+
+
+def test_cells_hold_mean_deviation_and_count(runs):
+    table = build_table(random.Random(0).sample(runs, len(runs)), BY_NORM)
+    assert table.row_keys == (("none",), ("lip",))
+    assert table.col_keys == ((2,), (4,))
+    cell = table.cells[("lip",), (4,)]
+    assert (cell.mean, cell.std, cell.n) == (pytest.approx(0.71), pytest.approx(0.01), 3)
+    assert (cell.diverged, cell.best, cell.spec["norm"]) == (0, {}, "lip")
+    assert table.usual_n == 3
+
+
+def test_one_run_has_no_deviation_and_no_run_no_cell(runs):
+    table = build_table(
+        [run for run in runs if run["seed"] == 0 and (run["norm"], run["layers"]) != ("lip", 4)], BY_NORM
+    )
+    assert table.cells[("lip",), (2,)].std is None
+    assert (("lip",), (4,)) not in table.cells
+
+
+def test_diverged_runs_are_counted_and_in_no_mean(runs):
+    runs[0] = diverge(runs[0])
+    cell = build_table(runs, BY_NORM).cells[("none",), (2,)]
+    assert (cell.mean, cell.n, cell.diverged) == (pytest.approx(0.705), 2, 1)
+    cell = build_table(map(diverge, runs), BY_NORM).cells[("none",), (2,)]
+    assert (cell.mean, cell.std, cell.n, cell.diverged) == (None, None, 0, 3)
+
+
+def test_runs_that_differ_in_something_else_are_not_averaged(runs, result_row):
+    other = [run | {"lr": 0.01, "run_id": f"{index:012x}"} for index, run in enumerate(runs[:2])]
+    with pytest.raises(UsageError) as caught:
+        build_table([*runs, *other], BY_NORM)
+    assert "lr (0.005, 0.01)" in caught.value.message
+    assert "--where lr=0.005" in caught.value.hint
+    assert "--rows norm,lr" in caught.value.hint
+    assert len(build_table([*runs, *other], replace(BY_NORM, rows=("norm", "lr"))).cells) == 5
+
+
+@pytest.mark.parametrize("field, value", [("fingerprint", "0" * 16), ("kappa", 1.0), ("select", "val_loss")])
+def test_other_data_or_options_are_not_averaged(runs, field, value):
+    with pytest.raises(UsageError, match=field):
+        build_table([*runs, runs[0] | {field: value, "seed": 9}], BY_NORM)
+
+
+def test_device_and_version_may_differ(runs):
+    table = build_table([*runs, runs[0] | {"device": "cuda:0", "version": "9.9", "seed": 9}], BY_NORM)
+    assert table.cells[("none",), (2,)].n == 4
+
+
+def test_splits_can_be_averaged_over_though_their_fingerprints_differ(result_row):
+    runs = [result_row(split=f"random:{k}", fingerprint=f"{k:016x}", seed=s) for k in range(2) for s in range(2)]
+    with pytest.raises(UsageError, match=r"split .*fingerprint"):
+        build_table(runs, BY_NORM)
+    (cell,) = build_table(runs, replace(BY_NORM, over=("seed", "split"))).cells.values()
+    assert cell.n == 4
+
+
+def test_two_runs_of_one_seed_are_not_counted_twice(runs):
+    with pytest.raises(UsageError, match="seed 0, but two runs"):
+        build_table([*runs, runs[0] | {"run_id": "0" * 12}], BY_NORM)
+
+
+def test_best_is_chosen_by_mean_validation_in_every_cell(runs):
+    for run in runs:
+        if run["norm"] == "none":
+            run["val_acc"] = 0.9 if run["layers"] == 4 else 0.1
+    table = build_table(runs, BEST)
+    none, lip = (table.cells[(norm,), ("cora",)] for norm in ("none", "lip"))
+    assert (none.best, none.mean) == ({"layers": 4}, pytest.approx(0.60))
+    assert (lip.best, lip.mean) == ({"layers": 2}, pytest.approx(0.75))
+    assert "layers" not in lip.spec
+
+
+def test_selection_never_sees_test(runs):
+    honest = {place: cell.best for place, cell in build_table(runs, BEST).cells.items()}
+    for seed in range(20):
+        poison = random.Random(seed)
+        poisoned = [run | {"test_acc": poison.random(), "last_test_acc": poison.random()} for run in runs]
+        assert {place: cell.best for place, cell in build_table(poisoned, BEST).cells.items()} == honest
+
+
+def test_a_tie_goes_to_the_shallowest_and_diverged_depths_are_no_choice(runs):
+    tied = [run | {"val_acc": 0.5} for run in reversed(runs)]
+    assert build_table(tied, BEST).cells[("lip",), ("cora",)].best == {"layers": 2}
+    deep = [diverge(run) if run["layers"] == 2 else run for run in runs]
+    assert build_table(deep, BEST).cells[("lip",), ("cora",)].best == {"layers": 4}
+    none = build_table(map(diverge, runs), BEST).cells[("lip",), ("cora",)]
+    assert (none.best, none.n, none.diverged) == ({}, 0, 6)
+
+
+def test_rows_are_sorted_by_field_or_by_value(runs, result_row):
+    runs.append(result_row(norm="pair", layers=2, test_acc=0.99))
+    table = build_table(runs, BY_NORM)
+    assert [key[0] for key in sort_rows(table, "-norm").row_keys] == ["pair", "lip", "none"]
+    # By the last column, 4 layers, where pair has no run.
+    assert [key[0] for key in sort_rows(table, "value").row_keys] == ["lip", "none", "pair"]
+    assert [key[0] for key in sort_rows(table, "-value").row_keys] == ["none", "lip", "pair"]
+    with pytest.raises(UsageError, match="Unknown field to sort by 'nrom'"):
+        sort_rows(table, "nrom")
+
+
+def test_losses_are_sorted_lowest_first(runs):
+    for run in runs:
+        run["val_loss"] = 1.0 if run["norm"] == "lip" else 2.0
+    table = sort_rows(build_table(runs, replace(BY_NORM, value="val_loss")), "value")
+    assert [key[0] for key in table.row_keys] == ["lip", "none"]
+
+
+def test_compare_pairs_over_the_same_seeds(runs, result_row):
+    runs = [run for run in runs if (run["norm"], run["layers"], run["seed"]) != ("none", 4, 2)]
+    runs.append(result_row(norm="pair", layers=8))
+    table = compare(build_table(runs, BY_NORM), "none")
+    assert table.cells[("lip",), (2,)].difference.mean == pytest.approx(0.05)
+    assert table.cells[("lip",), (4,)].difference.n == 2
+    assert table.cells[("none",), (2,)].difference is None
+    assert table.cells[("pair",), (8,)].difference is None
+    as_columns = compare(build_table(runs, Layout(rows=("layers",), cols=("norm",))), "none")
+    assert as_columns.cells[(2,), ("lip",)].difference == table.cells[("lip",), (2,)].difference
+
+
+def test_compare_needs_the_baseline_in_the_table(runs):
+    with pytest.raises(UsageError, match="Unknown norm in this table 'pair'"):
+        compare(build_table(runs, BY_NORM), "pair")
+    with pytest.raises(UsageError, match="needs the norms"):
+        compare(build_table(runs[:3], Layout(rows=("model",), cols=("layers",))), "none")
+
+
+def test_published_numbers_stand_beside_cells_of_the_same_kind(runs):
+    entry = Published("A 2021", "1", "cora", 0.0, "gat", "lip", "test_acc", 0.8, 0.01, 4, "book")
+    fixed = add_published(build_table(runs, BY_NORM), [entry])
+    assert {place for place, cell in fixed.cells.items() if cell.published} == {(("lip",), (4,))}
+    chosen = add_published(build_table(runs, BEST), [entry])
+    assert chosen.cells[("lip",), ("cora",)].published is entry
