@@ -71,8 +71,8 @@ def draw(kind: str, panels: Sequence[Panel], layout: Layout, suffix: str) -> byt
         if kind != "box":
             _legend(figure, kind, labels, across)
         content = io.BytesIO()
-        dates = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
-        figure.savefig(content, format=suffix, dpi=200, metadata=dates.get(suffix))
+        undated = {"svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}
+        figure.savefig(content, format=suffix, dpi=200, metadata=undated.get(suffix))
     return content.getvalue()
 
 

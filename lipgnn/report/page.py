@@ -10,6 +10,7 @@ from importlib import resources
 from typing import Any
 
 import lipgnn
+from lipgnn.config import command_for
 from lipgnn.errors import LipgnnError
 from lipgnn.report.figures import draw
 from lipgnn.report.formats import html_table
@@ -17,9 +18,13 @@ from lipgnn.report.printed import Printed, plain
 from lipgnn.report.rows import Results, Row
 from lipgnn.report.series import panels_of
 from lipgnn.report.table import Cell, Table
+from lipgnn.spec import RunSpec
+from lipgnn.store import Run
 
 # More panels than these are no figure any more; --figure draws them all the same.
 MOST_PANELS = 12
+
+_UNREADABLE = (OSError, ValueError, TypeError, KeyError, LipgnnError)
 
 
 def render_page(table: Table, printed: Printed, results: Results, command: str) -> bytes:
@@ -74,16 +79,26 @@ def _trouble(table: Table, results: Results) -> str:
                 folder = results.run(run["run_id"])
                 reason = (folder.result() or {}).get("diverged_at") if folder else None
                 rows.append((run["run_id"], "diverged", reason or "", run["command"]))
-    for folder in results.failures():
-        try:
-            failure = json.loads(folder.failure_path.read_bytes())
-            reason = f"{failure['reason']} (epoch {failure['epoch']})"
-        except (OSError, ValueError, TypeError, KeyError) as error:
-            reason = f"failure.json cannot be read: {error}"
-        rows.append((folder.id, "failed", reason, ""))
+    rows += [(run.id, "failed", _reason(run), _command(run)) for run in results.failures()]
     if not rows:
         return ""
     return "<h2>Diverged and failed runs</h2>\n" + _plain_table(("run", "status", "reason", "command"), rows)
+
+
+def _reason(run: Run) -> str:
+    try:
+        failure = json.loads(run.failure_path.read_bytes())
+        return f"{failure['reason']} (epoch {failure['epoch']})"
+    except _UNREADABLE as error:
+        return f"failure.json cannot be read: {error}"
+
+
+def _command(run: Run) -> str:
+    """The command of a run that has no result to say it."""
+    try:
+        return command_for(RunSpec.from_mapping(json.loads(run.spec_path.read_bytes())["spec"]))
+    except _UNREADABLE as error:
+        return f"spec.json cannot be read: {error}"
 
 
 def _cells(table: Table) -> str:

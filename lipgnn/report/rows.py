@@ -47,8 +47,9 @@ class Results:
     notes: list[str]
 
     def failures(self) -> list[Run]:
-        """The runs whose last attempt failed."""
-        return [Run(path.parent) for store in self.stores for path in sorted(store.runs_path.glob("*/failure.json"))]
+        """The runs whose last attempt failed and that have no result."""
+        paths = (path for store in self.stores for path in sorted(store.runs_path.glob("*/failure.json")))
+        return [run for run in map(Run, (path.parent for path in paths)) if not run.result_path.exists()]
 
     def run(self, run_id: str) -> Run | None:
         """The directory of a run, if one of the stores has it."""

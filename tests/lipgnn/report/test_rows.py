@@ -136,6 +136,14 @@ def test_bytes_that_are_no_text_are_refused(path):
         read_results([path])
 
 
+def test_a_failure_counts_only_without_a_result(rows, write_store, tmp_path):
+    folder = write_store(tmp_path, rows)
+    for name in (rows[0]["run_id"], "0" * 12):
+        (folder / "runs" / name).mkdir(exist_ok=True)
+        (folder / "runs" / name / "failure.json").write_text("{}")
+    assert [run.id for run in read_results([folder]).failures()] == ["0" * 12]
+
+
 def test_nothing_to_read_says_how_to_make_something(tmp_path):
     (tmp_path / "runs").mkdir()
     for source in (tmp_path, tmp_path / "absent", tmp_path / "absent.csv"):

@@ -1,0 +1,155 @@
+import csv
+import json
+import os
+import pty
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.fixture
+def results(result_row, write_store, tmp_path):
+    """The grid of two norms, two depths and two seeds in the default store."""
+    runs = [
+        result_row(norm=norm, layers=layers, seed=seed, test_acc=0.8 - layers / 100 + (norm == "lip") / 20 + seed / 100)
+        for norm in ("none", "lip")
+        for layers in (2, 4)
+        for seed in (0, 1)
+    ]
+    return write_store(tmp_path / "results", runs)
+
+
+def test_a_grid_becomes_a_table_of_four_cells(invoke, results):
+    code, out, err = invoke("report", "--rows", "norm", "--cols", "layers")
+    assert code == 0
+    assert [line.split() for line in out.splitlines() if " ± " in line and "mean" not in line] == [
+        ["none", "78.5", "±", "0.7", "76.5", "±", "0.7"],
+        ["lip", "83.5", "±", "0.7", "81.5", "±", "0.7"],
+    ]
+    assert "over seed 0, 1; n = 2" in out
+    assert "--html report.html" in err
+
+
+def test_json_is_one_object_on_stdout(invoke, results):
+    code, out, err = invoke("report", "--json")
+    content = json.loads(out)
+    assert (code, err) == (0, "")
+    assert [cell["n"] for cell in content["cells"]] == [2, 2, 2, 2]
+    assert content["cells"][0]["row"] == {"norm": "none"}
+    assert content["cells"][0]["mean"] == pytest.approx(0.785)
+
+
+def test_best_layers_compare_and_published_in_one_table(invoke, results):
+    out = invoke("report", "--best", "layers", "--compare", "none", "--published")[1]
+    assert "83.5 ± 0.7 (2)" in out
+    assert "+5.0, n = 2" in out
+    assert "83.1 ± 0.5 (5)" in out
+    assert "Dasoulas, Scaman & Virmaux 2021" in out
+
+
+@pytest.mark.parametrize(
+    "suffix, start", [("md", "| norm"), ("tex", "% lipgnn"), ("csv", "norm,layers"), ("html", "<table")]
+)
+def test_the_suffix_chooses_the_format(invoke, results, tmp_path, suffix, start):
+    code, out, err = invoke("report", "-o", f"table.{suffix}")
+    assert (code, out) == (0, "")
+    assert (tmp_path / f"table.{suffix}").read_text().startswith(start)
+    assert f"Written: table.{suffix}" in err
+
+
+def test_format_writes_to_stdout_and_beats_the_suffix(invoke, results, tmp_path):
+    assert invoke("report", "--format", "markdown")[1].startswith("| norm | layers 2 | layers 4 |\n")
+    invoke("report", "--format", "json", "-o", "table.txt")
+    assert json.loads((tmp_path / "table.txt").read_text())["value"] == "test_acc"
+
+
+def test_several_sources_and_conditions(invoke, results, tmp_path, result_row, write_store):
+    other = write_store(tmp_path / "other", [result_row(norm="pair", layers=2, seed=seed) for seed in (0, 1)])
+    out = invoke("report", results, other, "--where", "layers=2", "--sort", "value", "--format", "csv")[1]
+    assert [line["norm"] for line in csv.DictReader(out.splitlines())] == ["lip", "none", "pair"]
+
+
+def test_other_values_are_shown_plain(invoke, results):
+    out = invoke("report", "--value", "seconds")[1]
+    assert "4.000 ± 0.000" in out
+
+
+@pytest.mark.parametrize("kind", ["depth", "box"])
+def test_a_figure_with_its_numbers(invoke, results, tmp_path, kind):
+    code, out, _ = invoke("report", "--figure", kind, "-o", "figure.svg", "--figure-data")
+    assert (code, out) == (0, "")
+    assert b"<svg" in (tmp_path / "figure.svg").read_bytes()
+    points = list(csv.DictReader((tmp_path / "figure.csv").read_text().splitlines()))
+    assert len(points) == {"depth": 4, "box": 8}[kind]
+
+
+def test_the_page_is_written_beside_the_table(invoke, results, tmp_path):
+    code, out, _ = invoke("report", "--html", "report.html")
+    assert code == 0
+    assert "83.5 ± 0.7" in out
+    assert "83.5 &#177; 0.7" in (tmp_path / "report.html").read_text()
+
+
+@pytest.mark.parametrize(
+    "arguments, part",
+    [
+        (["--rows", "nrom"], "Did you mean 'norm'?"),
+        (["--value", "acc"], "Unknown value 'acc'"),
+        (["--where", "lr=1"], "Unknown value of lr '1'"),
+        (["--compare", "pair"], "Unknown norm in this table 'pair'"),
+        (["--sort", "nrom"], "Unknown field to sort by"),
+        (["--cols", "dataset"], "--where layers=2"),
+        (["-o", "table.doc"], "'.doc' is none of .md"),
+        (["-o", "table.png"], "or a --figure"),
+        (["--figure", "depth"], "--figure needs -o FILE"),
+        (["--figure", "curve", "-o", "x.png"], "has no log here"),
+        (["--format", "text", "-o", "x"], "Text is for the terminal"),
+        (["absent"], "Cannot read results from 'absent'"),
+    ],
+)
+def test_wrong_use_says_what_to_do(invoke, results, arguments, part):
+    code, out, err = invoke("report", *arguments)
+    assert (code, out) == (2, "")
+    assert part in err
+
+
+def test_an_empty_store_says_how_to_begin(invoke):
+    code, _, err = invoke("report")
+    assert code == 2
+    assert "lipgnn train" in err
+
+
+def test_failed_runs_are_mentioned(invoke, results):
+    (results / "runs" / ("0" * 12)).mkdir()
+    (results / "runs" / ("0" * 12) / "failure.json").write_text("{}")
+    assert "Failed runs, not in the table: 1." in invoke("report")[2]
+
+
+def test_neither_torch_nor_a_drawing_library_is_loaded_for_a_table(results):
+    code = (
+        "import sys; from cli.main import run; code = run(['report', '--best', 'layers']); "
+        "sys.exit(code or ' '.join({'torch', 'dgl', 'pandas', 'scipy', 'matplotlib', 'numpy'} & set(sys.modules)) or 0)"
+    )
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code], cwd=results.parent, capture_output=True, text=True
+    )
+    assert (done.returncode, done.stdout.count("±")) == (0, 3), done.stderr
+
+
+def test_a_terminal_shows_the_marks(results, program):
+    ours, theirs = pty.openpty()
+    environment = {**os.environ, "TERM": "xterm-256color", "COLUMNS": "100"}
+    done = subprocess.Popen(
+        [*program, "report"], cwd=results.parent, stdout=theirs, stderr=subprocess.DEVNULL, env=environment
+    )
+    os.close(theirs)
+    shown = b""
+    try:
+        while block := os.read(ours, 4096):
+            shown += block
+    except OSError:
+        pass
+    assert done.wait() == 0
+    assert b"\x1b[1m83.5 \xc2\xb1 0.7\x1b[0m" in shown
+    assert b"\x1b[4m78.5" in shown

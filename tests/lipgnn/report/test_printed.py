@@ -1,0 +1,110 @@
+from dataclasses import replace
+
+import pytest
+
+from lipgnn.report.layout import Layout
+from lipgnn.report.printed import as_printed, difference_text, number, plain, spread
+from lipgnn.report.statistics import Difference
+from lipgnn.report.table import build_table
+
+
+def entries(printed):
+    return [[(entry.text, entry.mark, entry.remark) for entry in row] for _, row in printed.rows]
+
+
+def test_a_table_is_printed_as_papers_do(table):
+    printed = as_printed(table)
+    assert printed.row_fields == ("norm",)
+    assert printed.headers == [[("cora", 1), ("citeseer", 1)]]
+    assert [labels for labels, _ in printed.rows] == [("none",), ("lip",), ("pair",)]
+    assert entries(printed) == [
+        [("72.0 ± 2.0", "underline", ""), ("62.0 ± 2.0", None, "")],
+        [("76.0 ± 1.0", "bold", ""), ("diverged (3)", None, "")],
+        [("50.0", None, ", n = 1, 2 diverged"), ("–", None, "")],
+    ]
+    assert printed.caption == (
+        "test_acc in %; mean ± sample standard deviation over seed 0, 1, 2; n = 3 unless stated."
+    )
+    assert printed.notes == ["5 runs diverged; they are in no mean."]
+
+
+def test_published_numbers_and_differences_have_their_own_columns(full_table):
+    printed = as_printed(full_table)
+    assert printed.headers[0] == [("cora", 3), ("citeseer", 3)]
+    assert printed.headers[1][:3] == [("test_acc", 1), ("published", 1), ("against none", 1)]
+    assert [entry.text for entry in printed.rows[1][1]][:3] == [
+        "76.0 ± 1.0",
+        "75.3 ± 0.9",
+        # Differences .05 .04 .03: mean .04, deviation .01, so ± 4.303 × .01 / √3.
+        "+4.0 (+1.5 to +6.5), p = 0.02, n = 3",
+    ]
+    assert printed.rows[2][1][2].text == "−20.0, n = 1"
+    assert "Published: A & B 2021, table_1; book." in printed.notes
+    assert any("95% confidence interval" in note for note in printed.notes)
+
+
+def test_the_chosen_depth_is_printed_after_the_number(result_row):
+    runs = [result_row(layers=layers, test_acc=layers / 20, seed=seed) for layers in (5, 11) for seed in (0, 1)]
+    printed = as_printed(build_table(runs, Layout(rows=("norm",), cols=(), best=("layers",))))
+    assert entries(printed) == [[("55.0 ± 0.0 (11)", None, "")]]
+    assert printed.headers == [[("test_acc", 1)]]
+    assert "layers, chosen by mean validation accuracy" in printed.caption
+
+
+def marks(result_row, numbers, **options):
+    value = options.pop("value", "test_acc")
+    runs = [result_row(layers=index + 1, **{value: number}) for index, number in enumerate(numbers)]
+    printed = as_printed(build_table(runs, Layout(rows=("layers",), cols=(), value=value)), **options)
+    return "".join({"bold": "b", "underline": "u", None: "."}[row[0].mark] for _, row in printed.rows)
+
+
+def test_marks_go_by_the_printed_value_and_ties_share_them(result_row):
+    # 75.34 and 75.32 are both printed as 75.3.
+    assert marks(result_row, [0.7534, 0.7532, 0.71, 0.70, 0.7104]) == "bbu.u"
+    assert marks(result_row, [0.7532, 0.7532]) == ".."
+    assert marks(result_row, [0.7]) == "."
+    assert marks(result_row, [0.3, 0.2, 0.1], bold="second", underline="none") == ".b."
+    assert marks(result_row, [0.3, 0.2, 0.1], bold="none", underline="best") == "u.."
+    assert marks(result_row, [0.3, 0.2, 0.1], value="val_loss") == ".ub"
+
+
+def test_unequal_numbers_of_runs_are_flagged(table):
+    cells = {place: cell for place, cell in table.cells.items() if cell.n == 3}
+    assert "unless" not in as_printed(replace(table, cells=cells)).caption
+    assert "n = 3 unless stated" in as_printed(table).caption
+
+
+@pytest.mark.parametrize(
+    "name, value, text",
+    [
+        ("test_acc", 0.7534, "75.3"),
+        ("test_acc", 1.0, "100.0"),
+        ("val_loss", 0.75, "0.7500"),
+        ("val_loss", 0.00123456, "0.001235"),
+        ("seconds", 318.13, "318.1"),
+        ("parameters", 220871, "220871"),
+        ("max_grad_norm", 3113114.86, "3.11e+06"),
+        ("val_loss", 2e-7, "2e-07"),
+        ("val_loss", 0.0, "0"),
+    ],
+)
+def test_numbers_have_sensible_digits(name, value, text):
+    assert number(name, value) == text
+
+
+def test_a_deviation_has_the_decimals_of_its_mean():
+    assert spread("seconds", 318.13, 2.345) == "318.1 ± 2.3"
+    assert spread("val_loss", 1.2345, 0.01) == "1.234 ± 0.010"
+    assert spread("test_acc", 0.5, None) == "50.0"
+
+
+def test_a_difference_says_only_what_is_known():
+    assert difference_text("test_acc", Difference(0.02, None, None, None, 1)) == "+2.0, n = 1"
+    assert (
+        difference_text("test_acc", Difference(-0.02, -0.03, -0.01, 1e-5, 5)) == "−2.0 (−3.0 to −1.0), p < 0.001, n = 5"
+    )
+
+
+def test_text_from_outside_stays_on_its_line_and_steers_nothing():
+    assert plain("a\x1b[31m\nb\x00") == r"a\x1b[31m\nb\x00"
+    assert plain(0.30) == "0.3"
