@@ -90,6 +90,8 @@ def command(
     from lipgnn.report.rows import read_results
 
     form = _form(form, output, figure, as_json)
+    if figure_data and not figure:
+        raise UsageError("--figure-data needs a figure.", "For example: --figure depth -o depth.pdf")
     found = read_results(sources or [results])
     table = _table(keep_where(found.rows, where), **options)
     for note in found.notes:
@@ -132,6 +134,8 @@ def _form(form: str | None, output: Path | None, figure: str | None, as_json: bo
         if suffix not in PICTURES:
             raise UsageError(f"--figure needs -o FILE with {', '.join(PICTURES)}.", f"For example: -o {figure}.pdf")
         return "figure"
+    if as_json and form not in (None, "json"):
+        raise UsageError(f"--json and --format {form} contradict each other.", "Leave one of them out.")
     if form == "text" and output:
         raise UsageError("Text is for the terminal.", f"Name a file with {', '.join(SUFFIXES)}.")
     if as_json or form:

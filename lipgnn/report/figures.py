@@ -17,7 +17,8 @@ if TYPE_CHECKING:
 
 # Okabe and Ito's colours, which colour-blind readers can tell apart, the dark ones first.
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
-MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*")
+# One more than colours, so that colour and marker repeat together only after 72 series.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "p")
 LINES = ("-", "--", "-.", ":")
 # Inches; the width is that of one column of a two-column paper.
 WIDTH, HEIGHT = 3.4, 2.5
@@ -58,8 +59,8 @@ def draw(kind: str, panels: Sequence[Panel], layout: Layout, suffix: str) -> byt
     # A letter that the font lacks is drawn as a box; that is no reason to fail.
     with matplotlib.rc_context({**STYLE, "svg.hashsalt": kind}), warnings.catch_warnings():
         warnings.filterwarnings("ignore", message="Glyph")
-        across = min(len(panels), ACROSS)
-        down = math.ceil(len(panels) / across)
+        down = math.ceil(len(panels) / ACROSS)
+        across = math.ceil(len(panels) / down)
         figure = Figure(figsize=(WIDTH * across, HEIGHT * down), layout="constrained")
         places = list(figure.subplots(down, across, squeeze=False, sharey=kind == "depth").flat)
         labels = list(dict.fromkeys(series.label for panel in panels for series in panel.series))

@@ -40,7 +40,7 @@ def render_page(table: Table, printed: Printed, results: Results, command: str) 
         *(f"<p>{_escape(note)}</p>" for note in results.notes),
         f'<div class="wide">{html_table(printed)}</div>',
         _figures(table, results),
-        _trouble(table, results),
+        _trouble(results),
         _cells(table),
     ]
     template = resources.files("lipgnn.report").joinpath("page.html").read_text(encoding="utf-8")
@@ -70,15 +70,14 @@ def _figures(table: Table, results: Results) -> str:
     return "<h2>Figures</h2>\n" + "\n".join(pictures) if pictures else ""
 
 
-def _trouble(table: Table, results: Results) -> str:
-    """Diverged and failed runs with their reasons."""
+def _trouble(results: Results) -> str:
+    """Diverged and failed runs with their reasons, also those that no cell shows."""
     rows = []
-    for cell in table.cells.values():
-        for run in cell.runs:
-            if run["status"] == "diverged":
-                folder = results.run(run["run_id"])
-                reason = (folder.result() or {}).get("diverged_at") if folder else None
-                rows.append((run["run_id"], "diverged", reason or "", run["command"]))
+    for row in results.rows:
+        if row["status"] == "diverged":
+            run = results.run(row["run_id"])
+            reason = (run.result() or {}).get("diverged_at") if run else None
+            rows.append((row["run_id"], "diverged", reason or "", row["command"]))
     rows += [(run.id, "failed", _reason(run), _command(run)) for run in results.failures()]
     if not rows:
         return ""

@@ -196,7 +196,7 @@ def _averaged(table: Table) -> str:
 def _notes(table: Table) -> list[str]:
     notes = []
     if diverged := sum(cell.diverged for cell in table.cells.values()):
-        notes.append(f"{diverged} runs diverged; they are in no mean.")
+        notes.append(f"Diverged runs in these cells, in no mean: {diverged}.")
     if table.baseline is not None:
         notes.append(
             f"Against {plain(table.baseline)}: mean paired difference over common {', '.join(table.layout.over)} with "

@@ -207,9 +207,9 @@ def _refuse_repeats(members: list[Row], names: Sequence[str]) -> None:
     for run in members:
         other = first.setdefault(_key(run, names), run)
         if other is not run:
-            what = ", ".join(f"{name} {run[name]}" for name in names)
+            what = "".join(f", {name} {run[name]}" for name in names)
             raise UsageError(
-                f"Runs {other['run_id']} and {run['run_id']} are of the same options and {what}, but two runs.",
+                f"Runs {other['run_id']} and {run['run_id']} are two of the same options{what}.",
                 "Choose with --where version=… or --where run_id=….",
             )
 

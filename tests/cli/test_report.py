@@ -105,6 +105,8 @@ def test_the_page_is_written_beside_the_table(invoke, results, tmp_path):
         (["--figure", "depth"], "--figure needs -o FILE"),
         (["--figure", "curve", "-o", "x.png"], "has no log here"),
         (["--format", "text", "-o", "x"], "Text is for the terminal"),
+        (["--json", "--format", "latex"], "contradict"),
+        (["--figure-data"], "needs a figure"),
         (["absent"], "Cannot read results from 'absent'"),
     ],
 )

@@ -29,7 +29,7 @@ def test_markdown(table):
         "\n"
         "test\\_acc in %; mean ± sample standard deviation over seed 0, 1, 2; n = 3 unless stated.\n"
         "\n"
-        "5 runs diverged; they are in no mean.\n"
+        "Diverged runs in these cells, in no mean: 5.\n"
     )
 
 

@@ -25,7 +25,7 @@ def test_a_table_is_printed_as_papers_do(table):
     assert printed.caption == (
         "test_acc in %; mean ± sample standard deviation over seed 0, 1, 2; n = 3 unless stated."
     )
-    assert printed.notes == ["5 runs diverged; they are in no mean."]
+    assert printed.notes == ["Diverged runs in these cells, in no mean: 5."]
 
 
 def test_published_numbers_and_differences_have_their_own_columns(full_table):

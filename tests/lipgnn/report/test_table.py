@@ -83,7 +83,7 @@ def test_splits_can_be_averaged_over_though_their_fingerprints_differ(result_row
 
 
 def test_two_runs_of_one_seed_are_not_counted_twice(runs):
-    with pytest.raises(UsageError, match="seed 0, but two runs"):
+    with pytest.raises(UsageError, match="two of the same options, seed 0"):
         build_table([*runs, runs[0] | {"run_id": "0" * 12}], BY_NORM)
 
 
