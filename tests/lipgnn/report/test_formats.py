@@ -8,7 +8,7 @@ import subprocess
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from lipgnn.report.formats import csv_table, html_table, latex, markdown, to_csv, to_dict
@@ -115,12 +115,13 @@ def test_html(full_table):
 
 
 @given(st.lists(st.text(), min_size=1, max_size=4))
+@example(["=1", "'", "''x", "'=1", "-5", ""])
 def test_csv_comes_back_without_a_formula(texts):
     records = [{"name": text, "number": -1.5} for text in texts]
     lines = list(csv.DictReader(io.StringIO(to_csv(records), newline="")))
     for line, text in zip(lines, texts, strict=True):
         assert line["name"][:1] not in ("=", "+", "-", "@")
-        assert line["name"].removeprefix("'") == plain(text).removeprefix("'")
+        assert line["name"].removeprefix("'") == plain(text)
         assert line["number"] == "-1.5"
 
 
