@@ -5,6 +5,7 @@ Every list of valid names in the program, its help texts, error messages and tab
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -70,6 +71,8 @@ FEATURE_FORMS = ("raw", "row")
 
 NO_NORM = "none"
 
+RESIDUALS = ("none", "identity", "scaled")
+
 MODELS: dict[str, Entry] = {
     "gat": Entry("graph attention network (Veličković et al. 2018)"),
     # The paper's dot-product formula has no further constant, the additive one has 4.
@@ -118,7 +121,22 @@ def parse_norm(norm: str) -> tuple[str | None, str | None]:
     return score, feature
 
 
-def check_name(kind: str, received: str, valid: dict[str, Any]) -> None:
-    """Raise the error of `unknown_name` unless `received` is a key of `valid`."""
+def check_norm_fits(norm: str, model: str) -> None:
+    """Refuse a score norm for a model without attention scores.
+
+    Raises
+    ------
+    UsageError : also for an unknown norm.
+    """
+    score, _ = parse_norm(norm)
+    if score and model not in ATTENTION_MODELS:
+        raise UsageError(
+            f"Norm {norm!r} acts on attention scores, and model {model!r} has none.",
+            f"Use model {' or '.join(ATTENTION_MODELS)}, or a norm among {', '.join([NO_NORM, *FEATURE_NORMS])}.",
+        )
+
+
+def check_name(kind: str, received: str, valid: Collection[str]) -> None:
+    """Raise the error of `unknown_name` unless `received` is in `valid`."""
     if received not in valid:
         raise unknown_name(kind, received, valid)

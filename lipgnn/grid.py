@@ -109,9 +109,7 @@ def parse_list(name: str, text: str) -> list[Any]:
         if match:
             first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
             if last < first or step < 1:
-                raise UsageError(
-                    f"{name} has the range {item!r}, which is empty.", "Write FIRST-LAST or FIRST-LAST:STEP."
-                )
+                raise UsageError(f"{name} has the empty range {item!r}.", "Write FIRST-LAST or FIRST-LAST:STEP.")
             values += [parse_value(name, value) for value in range(first, last + 1, step)]
         else:
             values.append(parse_value(name, item.strip()))

@@ -7,7 +7,7 @@ from collections.abc import Callable
 import torch
 from torch import nn
 
-from lipgnn.catalog import ATTENTION_MODELS, MODELS, check_name, parse_norm
+from lipgnn.catalog import ATTENTION_MODELS, MODELS, RESIDUALS, check_name, check_norm_fits, parse_norm
 from lipgnn.errors import UsageError
 from lipgnn.nn import GATConv, GCNConv, GGNNConv, GINConv, TransformerConv
 from lipgnn.norms import feature_norm
@@ -39,7 +39,7 @@ class FeatureLinear(nn.Linear):
         if not x.is_sparse:
             return super().forward(self.dropout(x))
         x = torch.sparse_coo_tensor(
-            x.indices(), self.dropout(x.values()), x.shape, is_coalesced=True, check_invariants=False
+            x.indices(), self.dropout(x.values()), x.shape, device=x.device, is_coalesced=True, check_invariants=False
         )
         return torch.sparse.mm(x, self.weight.t()) + self.bias
 
@@ -111,6 +111,9 @@ class DeepGNN(nn.Module):
     ):
         super().__init__()
         check_name("model", model, MODELS)
+        check_name("residual", residual, RESIDUALS)
+        check_name("activation", activation, ACTIVATIONS)
+        check_norm_fits(norm, model)
         score, feature = parse_norm(norm)
         width = hidden * heads
 
@@ -165,7 +168,7 @@ class DeepGNN(nn.Module):
 
     @torch.no_grad()
     def attention(self, graph: dgl.DGLGraph, x: torch.Tensor) -> list[torch.Tensor]:
-        """Attention weights of every layer, (E, H) each.
+        """Attention weights of every layer, (E, H) each; after dropout where the network is in training.
 
         Raises
         ------

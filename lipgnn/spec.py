@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from lipgnn.catalog import ATTENTION_MODELS, FEATURE_FORMS, FEATURE_NORMS, MODELS, NO_NORM, SCORE_NORMS, parse_norm
+from lipgnn.catalog import FEATURE_FORMS, FEATURE_NORMS, MODELS, NO_NORM, RESIDUALS, SCORE_NORMS, check_norm_fits
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.files import sha256
 
@@ -48,7 +48,7 @@ class RunSpec:
     residual: str = _option(
         "scaled",
         "Whether a layer's output is added to its input, as it is or divided by √layers.",
-        choices=("none", "identity", "scaled"),
+        choices=RESIDUALS,
     )
     weight_norm: str = _option("none", "Bound on the weights of a layer (only none so far).", choices=("none",))
     activation: str = _option("elu", "After every layer.", choices=("elu", "relu", "tanh", "none"))
@@ -70,12 +70,7 @@ class RunSpec:
     def __post_init__(self) -> None:
         for option in fields(self):
             object.__setattr__(self, option.name, parse_value(option.name, getattr(self, option.name)))
-        score, _ = parse_norm(self.norm)
-        if score and self.model not in ATTENTION_MODELS:
-            raise UsageError(
-                f"Norm {self.norm!r} acts on attention scores, and model {self.model!r} has none.",
-                f"Use model {' or '.join(ATTENTION_MODELS)}, or a norm among {', '.join([NO_NORM, *FEATURE_NORMS])}.",
-            )
+        check_norm_fits(self.norm, self.model)
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> RunSpec:

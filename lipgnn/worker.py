@@ -42,11 +42,13 @@ def compute(
 
     Returns
     -------
-    {"event": "ended", "status": "done"|"diverged"|"failed"|"held"|"interrupted", "reason", "result"}.
+    {"event": "ended", "status", "reason", "result"}; the status is "done", "diverged", "failed", "interrupted", "held"
+    (another process computes it now) or "elsewhere" (another process was first and its result is here).
     """
     spec = RunSpec.from_mapping(request["spec"])
     store = Store(Path(request["results"]))
     epoch = 0
+    started = False
     try:
         dataset = _data(spec.dataset, spec.split, spec.missing, spec.features)
         events = train(
@@ -60,8 +62,10 @@ def compute(
         )
         for event in events:
             if isinstance(event, Finished):
-                return _ended(event.result["status"], event.result.get("diverged_at"), event.result)
+                status = event.result["status"] if started else "elsewhere"
+                return _ended(status, event.result.get("diverged_at"), event.result)
             if isinstance(event, Started):
+                started = True
                 tell({"event": "started", "epoch": event.resumed_epoch})
             else:
                 epoch = event.epoch

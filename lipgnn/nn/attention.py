@@ -65,6 +65,12 @@ def head_norms(num_heads: int, *weights: torch.Tensor) -> torch.Tensor:
     return torch.linalg.matrix_norm(torch.cat(per_head, dim=1), 2)
 
 
+def layer_bound(attention: float, heads: torch.Tensor, residual: float) -> float:
+    """sqrt( Σ_h (L ‖W_h‖)² ) + ‖W_res‖ from the bound L of one head's attention and the norms of the maps, (H,)."""
+    # Without a bound on the attention there is none on the layer, even where the weights happen to be zero.
+    return math.inf if math.isinf(attention) else attention * heads.square().sum().sqrt().item() + residual
+
+
 def certified_bound(graph: dgl.DGLGraph, norm: nn.Module | None) -> float:
     """Lipschitz constant of one head's attention on the whole graph, in the projected features.
 
@@ -75,6 +81,8 @@ def certified_bound(graph: dgl.DGLGraph, norm: nn.Module | None) -> float:
     """
     if not hasattr(norm, "node_bound"):
         return math.inf
+    if graph.num_nodes() == 0:
+        return 0.0
     degrees = graph.in_degrees().double()
     own = torch.where(degrees > 0, norm.node_bound(degrees.clamp(min=1)).square(), 0.0)  # (N,), L_i²
     fed = dgl.ops.copy_u_sum(dgl.reverse(graph), own)

@@ -8,7 +8,14 @@ import torch
 from torch import nn
 
 from lipgnn.errors import UsageError
-from lipgnn.nn.attention import aggregate, certified_bound, check_in_degrees, head_norms, named_score_norm
+from lipgnn.nn.attention import (
+    aggregate,
+    certified_bound,
+    check_in_degrees,
+    head_norms,
+    layer_bound,
+    named_score_norm,
+)
 from lipgnn.norms import LipschitzNorm
 from lipgnn.runtime import dgl
 
@@ -148,5 +155,4 @@ class GATConv(nn.Module):
         residual = {None: 0.0, nn.Identity: 1.0}.get(self.res_fc and type(self.res_fc))
         if residual is None:
             residual = torch.linalg.matrix_norm(self.res_fc.weight, 2).item()
-        heads = head_norms(self.num_heads, self.fc.weight)
-        return certified_bound(graph, self.norm) * heads.square().sum().sqrt().item() + residual
+        return layer_bound(certified_bound(graph, self.norm), head_norms(self.num_heads, self.fc.weight), residual)

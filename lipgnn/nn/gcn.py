@@ -8,6 +8,8 @@ from lipgnn.runtime import dgl
 class GCNConv(dgl.nn.GraphConv):
     """x_i ← Σ_{j∈N(i)} W x_j / sqrt(d_i d_j) + b, on a graph that has its self-loops.
 
+    d_i counts the in-edges of the target, d_j the out-edges of the source; on an undirected graph both are degrees.
+
     Reference: Kipf & Welling, "Semi-Supervised Classification with Graph Convolutional Networks", ICLR 2017.
     """
 

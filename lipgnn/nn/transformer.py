@@ -7,7 +7,14 @@ import math
 import torch
 from torch import nn
 
-from lipgnn.nn.attention import aggregate, certified_bound, check_in_degrees, head_norms, named_score_norm
+from lipgnn.nn.attention import (
+    aggregate,
+    certified_bound,
+    check_in_degrees,
+    head_norms,
+    layer_bound,
+    named_score_norm,
+)
 from lipgnn.norms import DotProductLipschitzNorm
 from lipgnn.runtime import dgl
 
@@ -117,7 +124,7 @@ class TransformerConv(nn.Module):
         """
         heads = head_norms(self.num_heads, self.query.weight, self.key.weight, self.value.weight)
         skip = 0.0 if self.skip is None else torch.linalg.matrix_norm(self.skip.weight, 2).item()
-        return certified_bound(graph, self.norm) * heads.square().sum().sqrt().item() + skip
+        return layer_bound(certified_bound(graph, self.norm), heads, skip)
 
     def _heads(self, x: torch.Tensor) -> torch.Tensor:
         return x.view(-1, self.num_heads, self.out_feats)  # (N, H, D)

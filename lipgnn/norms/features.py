@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import nn
 
@@ -75,7 +77,9 @@ class LayerNorm(FeatureNorm):
         if self.mode == "node":
             return nn.functional.layer_norm(x, x.shape[1:], self.weight, self.bias, self.eps)
         centered = x - x.mean()
-        return self.weight * centered / (centered.square().mean().sqrt() + self.eps) + self.bias
+        # As a length, whose gradient is 0 and not infinite where all features are equal.
+        deviation = torch.linalg.vector_norm(centered) / math.sqrt(centered.numel())
+        return self.weight * centered / (deviation + self.eps) + self.bias
 
     def extra_repr(self) -> str:
         return f"mode={self.mode!r}"

@@ -52,11 +52,13 @@ class LipschitzNorm(nn.Module):
         (E, H, 1), scores within ±1/κ.
         """
         length = safe_length(z)  # (N, H, 1)
-        longest = dgl.ops.copy_u_max(graph, length)  # (N, H, 1), max over j of ‖z_j‖
+        longest = _longest(graph, length)  # (N, H, 1), max over j of ‖z_j‖
         size = _nonzero(torch.maximum(longest, length).detach())
         ratio = (longest / size).square() + (length / size).square()  # in [1, 2], or 0 where all is zero
-        divisor = self.kappa * _nonzero(safe_length(attn)) * _nonzero(ratio).sqrt()
-        return _divide(graph, scores, size, divisor)
+        attn_length = _nonzero(safe_length(attn))  # (1, H, 1)
+        attn_size = attn_length.detach()
+        divisor = self.kappa * (attn_length / attn_size) * _nonzero(ratio).sqrt()
+        return _divide(graph, scores, (1 / size) * (1 / attn_size), divisor)
 
     def node_bound(self, in_degrees: torch.Tensor) -> torch.Tensor:
         """L_i ≤ e^{1/κ}/√n_i + 2√2/κ: the Lipschitz constant of node i's attention in (z_j, z_i)."""
@@ -107,21 +109,16 @@ class DotProductLipschitzNorm(nn.Module):
         u = safe_length(query)  # (N, H, 1)
         if self.query_norm == "graph":
             u = safe_length(u.transpose(0, 2)).transpose(0, 2)  # (1, H, 1)
-        u_size = _nonzero(u.detach())
-        key_length = safe_length(key)
-        key_size = _nonzero(key_length.detach().amax(dim=0, keepdim=True))  # (1, H, 1)
-        v = dgl.ops.copy_u_max(graph, key_length) / key_size
-        w = dgl.ops.copy_u_max(graph, safe_length(value))
-        # The divisor in units of u_size · key_size, in which the products below are of order one.
-        u = u / u_size
-        largest = torch.finfo(u.dtype).max
-        product = torch.maximum(torch.maximum(u * v, u * (w / key_size)), v * (w / u_size)).clamp(max=largest)
-        size = _nonzero(product.detach())
+        v, w = _longest(graph, safe_length(key)), _longest(graph, safe_length(value))
+        # max{uv, uw, vw} is the product of the two largest of the three.
+        first, second = torch.maximum(v, w), torch.maximum(u, torch.minimum(v, w))
+        first_size, second_size = _nonzero(first.detach()), _nonzero(second.detach())
+        divisor = _nonzero(first / first_size) * _nonzero(second / second_size)
         graph = graph.local_var()
-        graph.srcdata["k"] = key / key_size
-        graph.dstdata["q"] = query / u_size
+        graph.srcdata["k"] = key
+        graph.dstdata["q"] = query / second_size
         graph.apply_edges(fn.v_dot_u("q", "k", "scores"))
-        return _divide(graph, graph.edata["scores"], size, self.kappa * _nonzero(product / size))
+        return _divide(graph, graph.edata["scores"], 1 / first_size, self.kappa * divisor)
 
     def node_bound(self, in_degrees: torch.Tensor) -> torch.Tensor:
         """L_i ≤ e^{1/κ}/√n_i + 2√2/κ in (q_i, k_j, v_j) for "node".
@@ -147,16 +144,25 @@ def safe_length(x: torch.Tensor) -> torch.Tensor:
     return size * torch.linalg.vector_norm(x / size, dim=-1, keepdim=True)
 
 
-def _divide(graph: dgl.DGLGraph, scores: torch.Tensor, size: torch.Tensor, divisor: torch.Tensor) -> torch.Tensor:
-    """scores / (size · divisor) on every edge, both of its target node; `size` carries no gradient.
+def _longest(graph: dgl.DGLGraph, length: torch.Tensor) -> torch.Tensor:
+    """Maximum of `length` (N, H, 1) over the in-neighbours of every node; 0 where there are none."""
+    longest = dgl.ops.copy_u_max(graph, length)
+    # For a node without in-edges DGL gives -inf, and sends its gradient to node 0.
+    has_neighbours = (graph.in_degrees() > 0).view(-1, 1, 1)
+    return torch.where(has_neighbours, longest, torch.zeros_like(longest))
 
-    Two steps, because DGL differentiates e_div_v through 1/divisor², which would overflow for a small product.
+
+def _divide(graph: dgl.DGLGraph, scores: torch.Tensor, factor: torch.Tensor, divisor: torch.Tensor) -> torch.Tensor:
+    """scores · factor / divisor on every edge, both of its target node; `factor` carries no gradient.
+
+    Two steps, because DGL differentiates e_div_v through 1/divisor², which would overflow for a small divisor: the
+    size is in the factor, and the divisor is near one.
     """
     graph = graph.local_var()
     graph.edata["scores"] = scores
-    graph.dstdata["inverse"] = 1 / size
+    graph.dstdata["factor"] = factor
     graph.dstdata["divisor"] = divisor
-    graph.apply_edges(fn.e_mul_v("scores", "inverse", "scores"))
+    graph.apply_edges(fn.e_mul_v("scores", "factor", "scores"))
     graph.apply_edges(fn.e_div_v("scores", "divisor", "scores"))
     return graph.edata["scores"]
 

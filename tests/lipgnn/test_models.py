@@ -262,7 +262,6 @@ def test_nothing_is_created_on_a_default_device(model, norm, reference, meta_dev
         assert deep.blocks[0].conv.lipschitz_bound(graph) > 0
 
 
-@pytest.mark.xfail(strict=True, reason="the sparse features after dropout are created without device=")
 def test_sparse_features_stay_on_their_device(reference, meta_device):
     x, linear = sparse_features(reference).to_sparse().coalesce(), FeatureLinear(3, 4, dropout=0.1).double()
     meta_device()
