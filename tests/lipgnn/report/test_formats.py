@@ -8,7 +8,7 @@ import subprocess
 from html.parser import HTMLParser
 
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lipgnn.report.formats import csv_table, html_table, latex, markdown, to_csv, to_dict
@@ -61,6 +61,7 @@ def test_latex_compiles(which, request, tmp_path):
     assert (tmp_path / "table.pdf").stat().st_size > 1000
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_latex_leaves_no_character_its_meaning(text):
     (row,) = (line for line in latex(grid_of(text)).splitlines() if line.endswith(r" & 1.0 \\"))
@@ -75,6 +76,7 @@ def test_latex_leaves_no_character_its_meaning(text):
     assert not set(rest) & set("\\&%$#_{}~^[]*-")
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_markdown_keeps_a_name_in_its_cell(text):
     row = markdown(grid_of(text)).splitlines()[2]
@@ -98,6 +100,7 @@ class Cells(HTMLParser):
             self.texts[-1] += data
 
 
+@settings(deadline=None)
 @given(st.text())
 def test_html_shows_a_name_as_it_is(text):
     page = html_table(grid_of(text))
@@ -114,6 +117,7 @@ def test_html(full_table):
     assert '<th scope="row">lip</th><td><strong>76.0 ± 1.0</strong></td>' in page
 
 
+@settings(deadline=None)
 @given(st.lists(st.text(), min_size=1, max_size=4))
 @example(["=1", "'", "''x", "'=1", "-5", ""])
 def test_csv_comes_back_without_a_formula(texts):

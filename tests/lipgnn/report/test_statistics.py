@@ -2,7 +2,7 @@ import warnings
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
@@ -11,6 +11,7 @@ from lipgnn.report.statistics import mean, paired_difference, sample_std
 accuracies = st.floats(0, 1, allow_subnormal=False)
 
 
+@settings(deadline=None)
 @given(st.lists(accuracies, min_size=2, max_size=30))
 def test_mean_and_deviation_are_those_of_numpy(values):
     assert mean(values) == pytest.approx(np.mean(values), abs=1e-12)
@@ -22,6 +23,7 @@ def test_one_value_has_no_deviation():
     assert sample_std([]) is None
 
 
+@settings(deadline=None)
 @given(st.lists(st.tuples(accuracies, accuracies), min_size=2, max_size=20))
 def test_paired_difference_is_that_of_scipy(pairs):
     ours, baseline = dict(enumerate(a for a, _ in pairs)), dict(enumerate(b for _, b in pairs))
