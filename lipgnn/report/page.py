@@ -5,7 +5,6 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import replace
 from importlib import resources
 from typing import Any
 
@@ -49,14 +48,13 @@ def render_page(table: Table, printed: Printed, results: Results, command: str) 
 
 
 def _figures(table: Table, results: Results) -> str:
-    """The figures this table has data for, as inline SVG; differences and choices play no part in them."""
-    bare = replace(table, baseline=None, with_published=False)
+    """The figures this table has data for, as inline SVG."""
     pictures = []
     for kind in ("depth", "box", "curve"):
         if kind != "depth" and len(table.col_keys) > MOST_PANELS:
             continue
         try:
-            panels = panels_of(kind, bare, results)
+            panels = panels_of(kind, table, results)
         except LipgnnError:
             # No depths, no logs or nothing done: the page goes without this figure.
             continue

@@ -9,7 +9,7 @@ import pytest
 from lipgnn.report.layout import Layout
 from lipgnn.report.page import MOST_PANELS, render_page
 from lipgnn.report.printed import as_printed
-from lipgnn.report.rows import read_results
+from lipgnn.report.rows import Results, read_results
 from lipgnn.report.table import build_table
 from lipgnn.spec import RunSpec
 
@@ -93,9 +93,9 @@ def test_the_page_asks_nothing_of_the_network_and_runs_nothing_foreign(page):
     assert not re.search(r"@import|url\((?!#)", page)
 
 
-def test_a_page_without_a_store_or_with_many_columns_goes_without_those_figures(result_row, tmp_path):
+def test_a_page_without_a_store_or_with_many_columns_goes_without_those_figures(result_row):
     runs = [result_row(norm=norm, lr=0.001 * k) for norm in ("none", "lip") for k in range(1, MOST_PANELS + 2)]
-    results = type("", (), {"rows": runs, "notes": ["a <note>"], "run": lambda s, i: None, "failures": lambda s: []})()
+    results = Results(runs, [], ["a <note>"])
     table = build_table(runs, Layout(rows=("norm",), cols=("lr",)))
     page = render_page(table, as_printed(table), results, "lipgnn report").decode()
     assert "<svg" not in page
