@@ -44,6 +44,20 @@ def to_json(value: Any) -> bytes:
     return (json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
+# A spreadsheet takes text that starts like this for a formula, or its escape.
+_FORMULA_STARTS = ("=", "+", "-", "@", "'")
+
+
+def to_csv_text(text: str) -> str:
+    """Text for a cell of a CSV file, with an apostrophe in front where a spreadsheet would calculate."""
+    return f"'{text}" if text[:1] in _FORMULA_STARTS else text
+
+
+def from_csv_text(cell: str) -> str:
+    """The text that `to_csv_text` wrote."""
+    return cell.removeprefix("'")
+
+
 def sha256(content: bytes) -> str:
     """Hex digest of `content`."""
     return hashlib.sha256(content).hexdigest()

@@ -22,7 +22,7 @@ from typing import Any
 
 from lipgnn.claims import Claim
 from lipgnn.errors import DataError, UsageError
-from lipgnn.files import ensure_writable, publish_once, remove_leftovers, to_json, write_atomic
+from lipgnn.files import ensure_writable, publish_once, remove_leftovers, to_csv_text, to_json, write_atomic
 from lipgnn.spec import FIELDS, RunSpec
 
 SCHEMA = 1
@@ -184,7 +184,8 @@ class Store:
         text = io.StringIO(newline="")
         writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
         writer.writeheader()
-        writer.writerows(self.results())
+        for row in self.results():
+            writer.writerow({name: to_csv_text(v) if isinstance(v, str) else v for name, v in row.items()})
         write_atomic(self.csv_path, text.getvalue().encode())
 
 

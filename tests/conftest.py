@@ -11,6 +11,9 @@ import pytest
 
 ROOT = Path(__file__).parent.parent
 
+# Before torch is imported: the tests are many and small, and run side by side.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
+
 
 @pytest.fixture(autouse=True)
 def clean_environment(monkeypatch, tmp_path_factory):

@@ -73,6 +73,7 @@ def test_the_wheel_holds_the_packages_and_the_data_and_nothing_else(outside):
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     modules = {str(path.relative_to(ROOT)) for top in ("lipgnn", "cli") for path in (ROOT / top).rglob("*.py")}
     data = {f"lipgnn/data/{name}.npz" for name in ("cora", "citeseer", "pubmed")}
+    data |= {f"lipgnn/studies/{path.name}" for path in (ROOT / "lipgnn" / "studies").iterdir()}
     assert names == modules | data | {"lipgnn/report/published.csv", "lipgnn/report/page.html"}
 
 

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
+from lipgnn.files import to_csv_text
 from lipgnn.report.printed import MINUS, Entry, Printed, plain
 from lipgnn.report.table import Table
 
@@ -148,9 +149,7 @@ def flat_headers(printed: Printed) -> list[str]:
 def _csv(value: Any) -> Any:
     if not isinstance(value, str):
         return value
-    # A spreadsheet takes these for the start of a formula; the apostrophe makes them text.
-    text = plain(value)
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@", "'") else text
+    return to_csv_text(plain(value))
 
 
 def _markdown(text: str) -> str:

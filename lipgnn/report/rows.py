@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from lipgnn.errors import DataError, UsageError
+from lipgnn.files import from_csv_text
 from lipgnn.spec import FIELDS
 from lipgnn.store import COLUMNS, RESULT_FIELDS, Run, Store
 
@@ -118,7 +119,7 @@ def _from_csv(path: Path, notes: list[str]) -> Iterator[tuple[str, Row]]:
             continue
         if len(record) != len(header):
             raise DataError(f"{place} has {len(record)} cells, the header {len(header)}.", _REMEDY)
-        yield place, _checked(dict(zip(header, record, strict=True)), place)
+        yield place, _checked(dict(zip(header, map(from_csv_text, record), strict=True)), place)
 
 
 def _records(path: Path) -> Iterator[list[str]]:

@@ -59,7 +59,7 @@ def test_what_needs_no_torch_does_not_import_it(program, arguments, tmp_path):
 @pytest.mark.parametrize(
     "arguments, message",
     [
-        (["trian"], "Did you mean 'train'? Valid: train, evaluate, datasets, env."),
+        (["trian"], f"Did you mean 'train'? Valid: {', '.join(COMMANDS)}."),
         (["train", "--layrs", "3"], "--layers"),
         (["train", "--dataset", "coar"], "Did you mean 'cora'?"),
         (["train", "--model", "gta"], "Valid: gat, gt, gcn, gin, ggnn."),

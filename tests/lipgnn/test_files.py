@@ -53,6 +53,13 @@ def test_to_json_refuses_what_is_not_json():
         files.to_json({"a": float("nan")})
 
 
+@pytest.mark.parametrize("text", ["=cmd()", "+1", "-x", "@y", "'quoted", "plain", "", "a=b"])
+def test_text_in_csv_is_never_a_formula_and_comes_back(text):
+    cell = files.to_csv_text(text)
+    assert cell[:1] not in ("=", "+", "-", "@")
+    assert files.from_csv_text(cell) == text
+
+
 def test_sha256_of_nothing_is_the_published_digest():
     assert files.sha256(b"") == "e3b0c44298fc1c149afbf4c8996fb92427ae41e4649b934ca495991b7852b855"
 

@@ -62,6 +62,14 @@ def test_the_csv_is_a_view_with_full_precision(finished):
     assert float(rows[0]["lr"]) == RunSpec().lr
 
 
+def test_no_cell_of_the_csv_is_a_formula(store):
+    spec = RunSpec(dataset="=HYPERLINK(1)")
+    store.run("ab").begin(spec, "f")
+    store.run("ab").publish(result_of(spec, "ab"))
+    store.rebuild_csv()
+    assert store.csv_path.read_text().splitlines()[1].startswith("'=HYPERLINK(1),")
+
+
 def test_a_failed_attempt_leaves_a_note_that_success_removes(store):
     run = store.run("ab")
     run.begin(RunSpec(), "f")

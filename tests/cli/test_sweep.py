@@ -1,0 +1,185 @@
+import json
+
+import pytest
+
+from lipgnn.store import Store
+
+GRID = ("sweep", "--dataset", "planted", "--hidden", 2, "--heads", 2, "--layers", "1,2", "--norm", "none,lip")
+GRID += ("--seeds", "0-1", "--epochs", 3)
+
+
+@pytest.fixture
+def computed(monkeypatch):
+    """Runs are computed in this process, by the function the workers call; gives the list of them."""
+    from lipgnn.engines.events import Ended
+    from lipgnn.engines.local import LocalEngine
+    from lipgnn.worker import compute
+
+    cells = []
+
+    def run(self, pending, should_stop):
+        for cell in pending:
+            if should_stop():
+                return
+            message = compute(self.orders.request(cell), should_stop=should_stop)
+            cells.append(cell)
+            yield Ended(0, cell, message["status"], message["reason"], message["result"])
+
+    monkeypatch.setattr(LocalEngine, "run", run)
+    return cells
+
+
+def test_a_dry_run_shows_the_plan_and_writes_nothing(invoke, tmp_path):
+    code, out, err = invoke(*GRID, "--dry-run")
+    assert code == 0
+    assert out.count("to do") == 8
+    assert "8 runs: 8 to do. 8 would run" in err
+    assert not (tmp_path / "results").exists()
+
+
+def test_a_dry_run_as_json_has_every_cell(invoke):
+    plan = json.loads(invoke(*GRID, "--dry-run", "--json")[1])
+    assert (plan["planned"], plan["to do"], len(plan["cells"])) == (8, 8, 8)
+    assert {cell["norm"] for cell in plan["cells"]} == {"none", "lip"}
+
+
+def test_the_same_command_again_runs_nothing_and_says_so(invoke, computed, tmp_path):
+    code, out, err = invoke(*GRID)
+    assert code == 0
+    assert len(computed) == 8
+    assert "[8/8] done" in err
+    assert len((tmp_path / "results" / "results.csv").read_text().splitlines()) == 9
+    code, out, err = invoke(*GRID, "--json")
+    assert code == 0
+    assert len(computed) == 8
+    assert "Nothing to do" in err
+    summary = json.loads(out)
+    assert {key: summary[key] for key in ("planned", "done", "ran", "failed", "skipped")} == {
+        "planned": 8,
+        "done": 8,
+        "ran": 0,
+        "failed": 0,
+        "skipped": 8,
+    }
+
+
+def test_only_what_is_missing_runs_when_the_grid_grows(invoke, computed):
+    invoke(*GRID, "-q")
+    invoke(*GRID, "--seeds", "0-2", "-q")
+    assert [cell.spec.seed for cell in computed[8:]] == [2] * 4
+
+
+def test_max_runs_and_shuffle(invoke, computed):
+    invoke(*GRID, "--max-runs", 3, "-q")
+    assert len(computed) == 3
+    invoke(*GRID, "--shuffle", "-q")
+    assert len({cell.run_id for cell in computed}) == 8
+
+
+def test_force_computes_everything_again(invoke, computed):
+    invoke(*GRID, "-q")
+    invoke(*GRID, "--force", "-q")
+    assert len(computed) == 16
+
+
+def test_failures_are_printed_exit_3_and_retried_on_request(invoke, computed, monkeypatch):
+    def failing(self):
+        if self.spec.seed == 1 and self.spec.norm == "lip":
+            raise RuntimeError("no luck [/today]")
+        return real(self)
+
+    from lipgnn.training import Training
+
+    real = Training.step
+    with monkeypatch.context() as patch:
+        patch.setattr(Training, "step", failing)
+        code, _, err = invoke(*GRID)
+    assert code == 3
+    assert err.count("no luck [/today]") == 2
+    assert "--retry failed" in err
+    computed.clear()
+    assert invoke(*GRID)[0] == 0
+    assert computed == []
+    assert invoke(*GRID, "--retry", "failed", "-q")[0] == 0
+    assert len(computed) == 2
+
+
+def test_a_diverged_run_is_a_result_and_retried_on_request(invoke, computed):
+    wild = (*GRID, "--layers", 40, "--lr", 1000, "--activation", "none", "--residual", "identity", "--norm", "none")
+    code, _, err = invoke(*wild, "--epochs", 50, "--seeds", 0)
+    assert code == 0
+    assert "diverged" in err
+    computed.clear()
+    invoke(*wild, "--epochs", 50, "--seeds", 0, "-q")
+    assert computed == []
+    invoke(*wild, "--epochs", 50, "--seeds", 0, "--retry", "diverged", "-q")
+    assert len(computed) == 1
+
+
+def test_fail_fast_stops(invoke, computed, monkeypatch):
+    from lipgnn.training import Training
+
+    def failing(self):
+        raise RuntimeError("no")
+
+    monkeypatch.setattr(Training, "step", failing)
+    assert invoke(*GRID, "--fail-fast", "-q")[0] == 3
+    assert len(computed) < 8
+
+
+def test_a_file_a_study_and_settings(invoke, tmp_path):
+    (tmp_path / "grid.toml").write_text('[grid]\nlayers = [1, 2, 3]\n[fixed]\ndataset = "planted"\nepochs = 9\n')
+    plan = json.loads(
+        invoke("sweep", "grid.toml", "--set", "lr=0.1,0.2", "--set", "epochs=4", "--dry-run", "--json")[1]
+    )
+    assert {(c["layers"], c["lr"], c["epochs"]) for c in plan["cells"]} == {
+        (layers, lr, 4) for layers in (1, 2, 3) for lr in (0.1, 0.2)
+    }
+    study = json.loads(invoke("sweep", "--study", "first", "--dry-run", "--json")[1])
+    assert study["planned"] == 10
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (("--layers", "5-2"), "empty range"),
+        (("--set", "layers"), "KEY=VALUES"),
+        (("--set", "layrs=2"), "Did you mean 'layers'"),
+        (("--retry", "faild"), "Did you mean 'failed'"),
+        (("--study", "frist"), "Did you mean 'first'"),
+        (("none.toml",), "none.toml"),
+        (("none.toml", "--study", "first"), "not both"),
+        (("--jobs", 0), "--jobs"),
+        (("--model", "gcn", "--norm", "lip"), "No combination"),
+    ],
+)
+def test_wrong_use_is_exit_2(invoke, arguments, message):
+    code, _, err = invoke("sweep", *arguments)
+    assert code == 2
+    assert message in err
+
+
+def test_missing_data_is_exit_4_before_anything_runs(invoke, tmp_path):
+    assert invoke("sweep", "--dataset", "planted,texas")[0] == 4
+    assert not (tmp_path / "results").exists()
+
+
+def test_planning_does_not_import_torch(program, tmp_path):
+    import subprocess
+    import sys
+
+    code = "import sys; from cli.main import run; run(sys.argv[1:]); sys.exit('torch' in sys.modules)"
+    arguments = [str(word) for word in (*GRID, "--dry-run")]
+    subprocess.run([sys.executable, "-c", code, *arguments], cwd=tmp_path, check=True, capture_output=True)
+
+
+def test_the_real_thing_in_processes(lipgnn, tmp_path):
+    """Two workers, the grid of the README, then the same results by `train`."""
+    lipgnn(*GRID, "--jobs", 2, check=0)
+    results = Store(tmp_path / "results").results()
+    assert [row["status"] for row in results] == ["done"] * 8
+    one = lipgnn(*results[0]["command"].split()[1:], "--results", "alone", "--json", "-q", check=0, OMP_NUM_THREADS="1")
+    alone = json.loads(one.stdout)
+    assert {k: alone[k] for k in ("run_id", "val_acc", "test_acc", "val_loss", "max_grad_norm")} == {
+        k: results[0][k] for k in ("run_id", "val_acc", "test_acc", "val_loss", "max_grad_norm")
+    }

@@ -1,0 +1,53 @@
+import pytest
+
+from cli.sweep_view import SweepView, describe
+from lipgnn.engines.events import Ended, Progress
+from lipgnn.plan import Cell, Plan
+from lipgnn.spec import RunSpec
+
+
+@pytest.fixture
+def cells():
+    return [
+        Cell(RunSpec(seed=seed, norm=norm), f"{seed}{norm}", "to do", None)
+        for seed in (0, 1)
+        for norm in ("lip", "none")
+    ]
+
+
+def result(val_acc):
+    return {"val_acc": val_acc, "test_acc": 0.5, "seconds": 1.25}
+
+
+def test_cells_are_told_apart_by_what_differs(cells):
+    assert describe(cells) == (["norm", "seed"], [["lip", 0], ["none", 0], ["lip", 1], ["none", 1]])
+
+
+def test_a_single_cell_is_told_by_what_matters(cells):
+    assert describe(cells[:1])[0] == ["dataset", "model", "layers", "norm", "seed"]
+
+
+def test_off_a_terminal_every_run_is_a_line(capsys, cells):
+    with SweepView(Plan(cells, cells), 2, quiet=False) as view:
+        view.show(Progress(0, cells[0], 3, 0.7))
+        view.show(Ended(0, cells[0], "done", None, result(0.7)))
+        view.show(Ended(1, cells[1], "failed", "killed by [/x]"))
+        view.show(Ended(0, cells[2], "interrupted", "stopped"))
+    assert capsys.readouterr().err.splitlines() == [
+        "[1/4] done  norm=lip seed=0  val 0.700  test 0.500  1.2 s",
+        "[2/4] failed  norm=none seed=0: killed by [/x]",
+    ]
+
+
+def test_quiet_shows_failures_only(capsys, cells):
+    with SweepView(Plan(cells, cells), 1, quiet=True) as view:
+        view.show(Ended(0, cells[0], "done", None, result(0.7)))
+        view.show(Ended(0, cells[1], "failed", "why"))
+    assert capsys.readouterr().err == "[2/4] failed  norm=none seed=0: why\n"
+
+
+def test_the_best_is_by_validation(cells):
+    view = SweepView(Plan(cells, cells), 1, quiet=True)
+    for cell, accuracy in zip(cells, (0.5, 0.9, 0.7, None), strict=True):
+        view.show(Ended(0, cell, "done", None, result(accuracy)) if accuracy else Ended(0, cell, "failed", "x"))
+    assert view.best == (0.9, "norm=none seed=0")

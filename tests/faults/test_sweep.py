@@ -1,0 +1,148 @@
+"""Sweeps killed, raced and interrupted for real: nothing lost, nothing doubled."""
+
+import csv
+import json
+import os
+import signal
+import subprocess
+import time
+
+import pytest
+
+from lipgnn.store import Store
+
+SEEDS = 6
+GRID = ["sweep", "--dataset", "planted", "--hidden", "2", "--heads", "2", "--layers", "2", "--patience", "0"]
+GRID += ["--seeds", f"0-{SEEDS - 1}", "--epochs", "25", "--save-every", "4", "--json"]
+MEASURED = ("seconds", "seconds_per_epoch", "peak_memory_mb")
+
+
+@pytest.fixture
+def start(program, tmp_path):
+    def run(*more):
+        return subprocess.Popen(
+            [*program, *GRID, *more],
+            cwd=tmp_path,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
+        )
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def undisturbed(program, tmp_path_factory):
+    """The rows of a sweep that nothing happened to, without what is measured."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    subprocess.run([*program, *GRID, "--jobs", "2"], cwd=folder, check=True, capture_output=True)
+    return rows(folder)
+
+
+def rows(folder):
+    text = (folder / "results" / "results.csv").read_text()
+    return [{k: v for k, v in row.items() if k not in MEASURED} for row in csv.DictReader(text.splitlines())]
+
+
+def finish(process, code=0):
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == code, err
+    return json.loads(out) if out else None
+
+
+def results_in(folder):
+    return len(list(folder.glob("results/runs/*/result.json")))
+
+
+def wait_until(condition, seconds=120):
+    deadline = time.monotonic() + seconds
+    while not condition() and time.monotonic() < deadline:
+        time.sleep(0.01)
+    assert condition()
+
+
+def workers_in(folder):
+    """Workers whose working directory is `folder`."""
+    found = []
+    for name in os.listdir("/proc"):
+        try:
+            if name.isdigit() and os.readlink(f"/proc/{name}/cwd") == str(folder):
+                with open(f"/proc/{name}/cmdline") as file:
+                    found += [int(name)] if "lipgnn.worker" in file.read() else []
+        except OSError:
+            continue
+    return found
+
+
+def test_kill_9_of_the_parent_twice(start, tmp_path, undisturbed):
+    """Finished runs are kept, workers do not outlive the sweep, and the same command does the rest."""
+    for target in (1, 3):
+        process = start("--jobs", "2")
+        wait_until(lambda wanted=target: results_in(tmp_path) >= wanted)
+        os.kill(process.pid, signal.SIGKILL)
+        finish(process, -signal.SIGKILL)
+        wait_until(lambda: workers_in(tmp_path) == [], seconds=60)
+    before = results_in(tmp_path)
+    summary = finish(start("--jobs", "2"))
+    assert summary["ran"] == SEEDS - before
+    assert rows(tmp_path) == undisturbed
+
+
+def test_kill_9_of_a_worker_loses_one_run_until_it_is_retried(start, tmp_path, undisturbed):
+    process = start("--jobs", "1")
+    wait_until(lambda: results_in(tmp_path) >= 1)
+    (worker,) = workers_in(tmp_path)
+    os.kill(worker, signal.SIGKILL)
+    summary = finish(process, 3)
+    assert (summary["failed"], summary["done"]) == (1, SEEDS - 1)
+    assert finish(start("--retry", "failed"))["ran"] == 1
+    assert rows(tmp_path) == undisturbed
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_a_polite_signal_saves_what_runs_and_prints_the_command(start, tmp_path, undisturbed, number):
+    process = start("--jobs", "2")
+    wait_until(lambda: results_in(tmp_path) >= 1)
+    os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
+    out, err = process.communicate(timeout=300)
+    assert process.returncode == 130, err
+    assert workers_in(tmp_path) == []
+    assert json.loads(out)["ran"] < SEEDS
+    finish(start("--jobs", "2"))
+    assert rows(tmp_path) == undisturbed
+
+
+def test_eight_sweeps_on_one_store_compute_every_run_once(program, tmp_path, undisturbed):
+    racers = [
+        subprocess.Popen(
+            [*program, *GRID, "--jobs", "1", "--shuffle"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
+        )
+        for _ in range(8)
+    ]
+    summaries = [finish(racer) for racer in racers]
+    assert sum(summary["ran"] for summary in summaries) == SEEDS
+    assert all(summary["done"] == SEEDS and summary["failed"] == 0 for summary in summaries)
+    assert rows(tmp_path) == undisturbed
+    assert not list(tmp_path.rglob("claim"))
+
+
+def test_out_of_memory_ends_one_run(program, tmp_path):
+    """A limit on memory that a wide network breaks and a narrow one does not."""
+    limited = (
+        "import resource, runpy, sys\n"
+        "sys.argv = sys.argv[1:]\n"
+        "import lipgnn.engines.local as local\n"
+        "real = local.subprocess.Popen\n"
+        "limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, 6 * 2**30))\n"
+        "local.subprocess.Popen = lambda *a, **k: real(*a, preexec_fn=limit, **k)\n"
+        "runpy.run_path(sys.argv[0], run_name='__main__')"
+    )
+    grid = ["sweep", "--dataset", "planted", "--layers", "2", "--heads", "1", "--hidden", "4,40000", "--epochs", "2"]
+    command = [program[0], "-c", limited, program[-1], *grid, "--jobs", "1", "--json"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 3, done.stderr
+    summary = json.loads(done.stdout)
+    assert (summary["ran"], summary["failed"]) == (1, 1)
+    assert "memory" in done.stderr
+    assert [row["hidden"] for row in Store(tmp_path / "results").results()] == [4]

@@ -1,0 +1,17 @@
+from pathlib import Path
+
+from lipgnn.engines.events import Orders
+from lipgnn.plan import Cell
+from lipgnn.spec import RunSpec
+
+
+def test_a_request_says_all_that_a_worker_needs():
+    orders = Orders(Path("/store"), force=True, save_every=3)
+    request = orders.request(Cell(RunSpec(layers=4), "ab12", "to do", None))
+    assert RunSpec.from_mapping(request["spec"]) == RunSpec(layers=4)
+    assert {key: request[key] for key in ("run_id", "results", "force", "save_every")} == {
+        "run_id": "ab12",
+        "results": "/store",
+        "force": True,
+        "save_every": 3,
+    }

@@ -1,0 +1,121 @@
+import json
+import os
+import signal
+import time
+from pathlib import Path
+
+import pytest
+
+from lipgnn.engines.events import Ended, Orders, Progress
+from lipgnn.engines.local import LocalEngine
+from lipgnn.grid import Grid
+from lipgnn.plan import make_plan
+from lipgnn.store import Store
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "results")
+
+
+@pytest.fixture
+def cells(store):
+    def make(**values):
+        crossed = {"seed": [0], **{name: value for name, value in values.items() if isinstance(value, list)}}
+        fixed = {"dataset": "planted", "hidden": 2, "heads": 2, "layers": 2, "epochs": 3, "patience": 0}
+        fixed |= {name: value for name, value in values.items() if not isinstance(value, list)}
+        fixed = {name: value for name, value in fixed.items() if name not in crossed}
+        return make_plan(Grid(crossed, fixed=fixed).runs({})[0], store).to_run
+
+    return make
+
+
+def ended(events):
+    return {event.cell.spec.seed: event for event in events if isinstance(event, Ended)}
+
+
+def workers_of(pid):
+    """Process ids of the children of `pid` that are workers."""
+    found = []
+    for name in os.listdir("/proc"):
+        if name.isdigit():
+            try:
+                parent = Path(f"/proc/{name}/stat").read_text().rpartition(")")[2].split()[1]
+                command = Path(f"/proc/{name}/cmdline").read_text()
+            except OSError:
+                continue
+            if int(parent) == pid and "lipgnn.worker" in command:
+                found.append(int(name))
+    return found
+
+
+def test_runs_share_warm_processes_and_all_end(store, cells):
+    engine = LocalEngine(Orders(store.root, jobs=2))
+    seen = set()
+    outcomes = {}
+    for event in engine.run(cells(seed=[0, 1, 2, 3, 4]), lambda: False):
+        seen |= set(workers_of(os.getpid()))
+        if isinstance(event, Ended):
+            outcomes[event.cell.spec.seed] = event.status
+    assert outcomes == dict.fromkeys(range(5), "done")
+    assert len(seen) == 2
+    assert workers_of(os.getpid()) == []
+
+
+def test_a_run_killed_from_outside_ends_alone_and_is_recorded(store, cells):
+    engine = LocalEngine(Orders(store.root, jobs=1))
+    events = []
+    for event in engine.run(cells(seed=[0, 1, 2], epochs=200), lambda: False):
+        events.append(event)
+        if isinstance(event, Progress) and event.cell.spec.seed == 1 and event.epoch == 5:
+            os.kill(workers_of(os.getpid())[0], signal.SIGKILL)
+    outcomes = ended(events)
+    assert [outcomes[seed].status for seed in range(3)] == ["done", "failed", "done"]
+    assert "killed by signal 9 (SIGKILL)" in outcomes[1].reason
+    failure = json.loads(store.run(outcomes[1].cell.run_id).failure_path.read_text())
+    assert failure["epoch"] >= 5
+    assert failure["peak_memory_mb"] > 50
+
+
+def test_a_native_crash_is_told_with_its_last_words(store, cells, monkeypatch, tmp_path):
+    """A worker that aborts, as a native library does."""
+    (tmp_path / "sitecustomize.py").write_text(
+        "import os, sys\n"
+        "if 'lipgnn.worker' in ' '.join(sys.orig_argv):\n"
+        "    sys.stderr.write('free(): invalid pointer\\n'); sys.stderr.flush(); os.abort()\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", str(tmp_path))
+    (outcome,) = ended(LocalEngine(Orders(store.root)).run(cells(), lambda: False)).values()
+    assert outcome.status == "failed"
+    assert "SIGABRT" in outcome.reason and "free(): invalid pointer" in outcome.reason
+
+
+def test_a_run_beyond_its_time_is_ended_alone(store, cells):
+    engine = LocalEngine(Orders(store.root, jobs=1, timeout=20))
+    began = time.monotonic()
+    events = list(engine.run([*cells(epochs=10**6), *cells(seed=[1])], lambda: False))
+    assert [(e.cell.spec.seed, e.status) for e in events if isinstance(e, Ended)] == [(0, "failed"), (1, "done")]
+    assert "timeout of 20 seconds" in ended(events)[0].reason
+    assert time.monotonic() - began >= 20
+
+
+def test_a_request_to_stop_lets_epochs_finish_and_starts_nothing_new(store, cells):
+    asked = []
+    events = []
+    for event in LocalEngine(Orders(store.root, jobs=1)).run(cells(seed=[0, 1], epochs=10**5), lambda: bool(asked)):
+        events.append(event)
+        if isinstance(event, Progress) and event.epoch >= 3:
+            asked.append(True)
+    outcomes = ended(events)
+    assert {seed: e.status for seed, e in outcomes.items()} == {0: "interrupted"}
+    state = json.loads((store.run(outcomes[0].cell.run_id).path / "last.json").read_text())
+    assert state["state"]["epoch"] >= 3
+    assert workers_of(os.getpid()) == []
+
+
+def test_workers_are_replaced_after_many_runs(store, cells, monkeypatch):
+    monkeypatch.setattr("lipgnn.engines.local.RUNS_A_WORKER", 1)
+    seen = set()
+    for _ in LocalEngine(Orders(store.root, jobs=1)).run(cells(seed=[0, 1]), lambda: False):
+        seen |= set(workers_of(os.getpid()))
+    assert len(seen) == 2

@@ -1,0 +1,136 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from lipgnn.errors import UsageError
+from lipgnn.grid import Grid, parse_list, read_grid, study_path
+
+
+@pytest.mark.parametrize(
+    "name, text, values",
+    [
+        ("layers", "2,5,10", [2, 5, 10]),
+        ("layers", "2-30:4", [2, 6, 10, 14, 18, 22, 26, 30]),
+        ("seed", "0-4", [0, 1, 2, 3, 4]),
+        ("seed", "7", [7]),
+        ("seed", "3-3, 9", [3, 9]),
+        ("norm", "none,lip+layer", ["none", "lip+layer"]),
+        ("lr", "1e-3,0.01", [0.001, 0.01]),
+        ("dataset", "2-3,pair-si", ["2-3", "pair-si"]),
+    ],
+)
+def test_lists(name, text, values):
+    assert parse_list(name, text) == values
+
+
+@pytest.mark.parametrize(
+    "name, text, message",
+    [
+        ("layers", "5-2", "empty range '5-2'"),
+        ("layers", "2-9:0", "empty range"),
+        ("layers", "2,,3", "got ''"),
+        ("layers", "2-", "got '2-'"),
+        ("lr", "fast", "got 'fast'"),
+        ("layrs", "2", "Unknown option 'layrs'"),
+    ],
+)
+def test_wrong_lists_are_refused(name, text, message):
+    with pytest.raises(UsageError, match=message):
+        parse_list(name, text)
+
+
+@given(st.integers(0, 50), st.integers(0, 50), st.integers(1, 9))
+def test_a_range_holds_both_ends_when_the_step_meets_them(first, length, step):
+    values = parse_list("seed", f"{first}-{first + length}:{step}")
+    assert values == [k for k in range(first, first + length + 1) if (k - first) % step == 0]
+
+
+def test_crossed_values_meet_all_others_and_paired_ones_their_partner():
+    grid = Grid({"norm": ["none", "lip"]}, {"dataset": ["cora", "pubmed"], "lr": [0.1, 0.2]}, {"layers": 3})
+    runs, left_out = grid.runs({})
+    assert [(r.norm, r.dataset, r.lr, r.layers) for r in runs] == [
+        ("none", "cora", 0.1, 3),
+        ("none", "pubmed", 0.2, 3),
+        ("lip", "cora", 0.1, 3),
+        ("lip", "pubmed", 0.2, 3),
+    ]
+    assert left_out == []
+
+
+def test_the_same_run_is_planned_once():
+    assert len(Grid({"lr": [0.1, 0.1], "seed": [0, 1]}).runs({})[0]) == 2
+
+
+def test_combinations_that_are_no_runs_are_left_out_and_told():
+    runs, left_out = Grid({"model": ["gat", "gcn"], "norm": ["none", "lip"], "seed": [0, 1]}).runs({})
+    assert len(runs) == 6
+    assert left_out == ["2 combination(s) left out: Norm 'lip' acts on attention scores, and model 'gcn' has none."]
+
+
+def test_a_grid_without_a_single_run_is_an_error():
+    with pytest.raises(UsageError, match="No combination of the sweep is a run"):
+        Grid({"model": ["gcn"], "norm": ["lip"]}).runs({})
+
+
+def test_defaults_and_environment_fill_the_rest_as_for_a_single_run():
+    runs, _ = Grid({"model": ["gat", "gt"], "dataset": ["texas"]}).runs({"LIPGNN_EPOCHS": "7"})
+    assert [(r.kappa, r.split, r.epochs) for r in runs] == [(4.0, "geom-gcn:0", 7), (1.0, "geom-gcn:0", 7)]
+
+
+@pytest.mark.parametrize(
+    "tables, message",
+    [
+        (({"layrs": [1]}, {}, {}), "Unknown option of a sweep 'layrs'"),
+        (({"layers": []}, {}, {}), "layers has no value"),
+        (({"layers": [1]}, {}, {"layers": 2}), "layers is given in two tables"),
+        (({}, {"lr": [0.1], "seed": [0, 1]}, {}), "as many values each, got lr 1, seed 2"),
+    ],
+)
+def test_contradictions_are_refused(tables, message):
+    with pytest.raises(UsageError, match=message):
+        Grid(*tables)
+
+
+def test_the_command_line_replaces_what_the_file_says():
+    grid = Grid({"layers": [1, 2]}, {"lr": [0.1, 0.2]}, {"epochs": 5})
+    changed = grid.with_values({"layers": [9], "epochs": [1, 2]})
+    assert (changed.crossed, changed.paired, changed.fixed) == (
+        {"layers": [9], "epochs": [1, 2]},
+        {"lr": [0.1, 0.2]},
+        {},
+    )
+
+
+def test_a_file_says_the_same(tmp_path):
+    path = tmp_path / "grid.toml"
+    path.write_text(
+        '[grid]\nlayers = [2, 4]\nseed = "0-1"\n[zip]\nlr = [0.1, 0.2]\nhidden = [4, 8]\n[fixed]\nepochs = 3\n'
+    )
+    assert len(read_grid(path).runs({})[0]) == 8
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("[gird]\nlayers = [2]", "Did you mean 'grid'"),
+        ("layers = [2]", "Valid: grid, zip, fixed"),
+        ("grid = 3", "is no table"),
+        ("[grid]\nlayers = ['x']", "layers must be a whole number"),
+        ("[grid]\nlayrs = [2]", "Did you mean 'layers'"),
+        ("[grid", "Cannot read the sweep"),
+    ],
+)
+def test_a_wrong_file_is_refused(tmp_path, text, message):
+    path = tmp_path / "grid.toml"
+    path.write_text(text)
+    with pytest.raises(UsageError) as caught:
+        read_grid(path)
+    assert message in f"{caught.value.message} {caught.value.hint}"
+
+
+def test_every_study_that_ships_is_a_grid():
+    folder = study_path("first").parent
+    for path in folder.glob("*.toml"):
+        assert read_grid(study_path(path.stem)).runs({})[0]
+    with pytest.raises(UsageError, match="Unknown study 'frist'"):
+        study_path("frist")

@@ -1,0 +1,72 @@
+import pytest
+
+from lipgnn.errors import DataError
+from lipgnn.grid import Grid
+from lipgnn.plan import fingerprint_of, make_plan
+from lipgnn.store import RESULT_FIELDS, Store
+
+GRID = Grid({"layers": [2, 4], "seed": [0, 1]}, fixed={"dataset": "planted", "epochs": 10})
+
+
+@pytest.fixture
+def store(tmp_path):
+    return Store(tmp_path / "results")
+
+
+@pytest.fixture
+def runs():
+    return GRID.runs({})[0]
+
+
+def publish(store, spec, **values):
+    run_id = spec.run_id(fingerprint_of(spec.dataset, spec.split))
+    store.run(run_id).begin(spec, "f")
+    result = dict.fromkeys(RESULT_FIELDS, 0.5) | {"run_id": run_id, "status": "done", "epochs_run": 5} | values
+    store.run(run_id).publish({**spec.to_dict(), **result})
+    return run_id
+
+
+def test_an_empty_store_leaves_everything_to_do(store, runs):
+    plan = make_plan(runs, store)
+    assert [cell.state for cell in plan.cells] == ["to do"] * 4
+    assert plan.to_run == plan.cells
+    assert plan.seconds is None
+
+
+def test_states_come_from_the_store(store, runs):
+    publish(store, runs[0])
+    publish(store, runs[1], status="diverged")
+    failed = store.run(runs[2].run_id(fingerprint_of("planted", "public")))
+    failed.begin(runs[2], "f")
+    failed.fail("out of memory", 1)
+    plan = make_plan(runs, store)
+    assert [cell.state for cell in plan.cells] == ["done", "diverged", "failed", "to do"]
+    assert [cell.spec for cell in plan.to_run] == [runs[3]]
+
+
+@pytest.mark.parametrize(
+    "options, expected",
+    [({"retry": ["failed"]}, [2, 3]), ({"retry": ["diverged"]}, [1, 3]), ({"force": True}, [0, 1, 2, 3])],
+)
+def test_what_is_computed_again_is_asked_for(store, runs, options, expected):
+    test_states_come_from_the_store(store, runs)
+    plan = make_plan(runs, store, **options)
+    assert [cell.spec for cell in plan.to_run] == [runs[k] for k in expected]
+
+
+def test_time_is_estimated_from_past_runs_on_the_same_data(store, runs):
+    """0.5 s an epoch at 2 layers, half of the epochs used: 0.25 s an epoch and layer, 5 of 10 epochs."""
+    publish(store, runs[0], seconds_per_epoch=0.5, epochs_run=5)
+    plan = make_plan(runs, store)
+    assert [cell.estimate for cell in plan.cells] == [2.5, 2.5, 5.0, 5.0]
+    assert plan.seconds == 12.5
+
+
+def test_other_data_says_nothing_about_the_time(store, runs):
+    publish(store, runs[0].with_values(dataset="cora"), seconds_per_epoch=0.5)
+    assert make_plan(runs, store).seconds is None
+
+
+def test_a_sweep_does_not_start_without_its_data(store):
+    with pytest.raises(DataError, match="texas"):
+        make_plan(Grid({"dataset": ["planted", "texas"]}).runs({})[0], store)

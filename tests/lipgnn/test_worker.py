@@ -1,0 +1,88 @@
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from lipgnn import worker
+from lipgnn.store import Store
+
+
+@pytest.fixture
+def request_for(small_spec, load_for, tmp_path):
+    def make(**changes):
+        spec = small_spec.with_values(**changes)
+        return {
+            "spec": spec.to_dict(),
+            "run_id": spec.run_id(load_for(spec).fingerprint) if "dataset" not in changes else "ab",
+            "results": str(tmp_path / "results"),
+            "force": False,
+            "save_every": 5,
+        }
+
+    return make
+
+
+def test_a_run_tells_its_epochs_and_how_it_ended(request_for, tmp_path):
+    told = []
+    ended = worker.compute(request_for(), tell=told.append)
+    assert [message["epoch"] for message in told] == [0, *range(1, 15)]
+    assert (ended["status"], ended["result"]["run_id"]) == ("done", request_for()["run_id"])
+    assert Store(tmp_path / "results").run(ended["result"]["run_id"]).result() is not None
+    # A sweep rebuilds the table itself, once for many runs.
+    assert not (tmp_path / "results" / "results.csv").exists()
+
+
+def test_a_request_to_stop_is_an_interruption_that_can_be_resumed(request_for):
+    assert worker.compute(request_for(), should_stop=lambda: True)["status"] == "interrupted"
+    told = []
+    assert worker.compute(request_for(), tell=told.append)["status"] == "done"
+    assert told[0]["epoch"] == 1
+
+
+def test_a_run_held_by_another_is_told(request_for, tmp_path):
+    with Store(tmp_path / "results").run(request_for()["run_id"]).claim():
+        ended = worker.compute(request_for())
+    assert ended["status"] == "held"
+
+
+def test_a_result_that_is_there_already_is_not_counted_as_computed(request_for):
+    assert worker.compute(request_for())["status"] == "done"
+    assert worker.compute(request_for())["status"] == "elsewhere"
+
+
+def test_a_failure_is_recorded_with_its_reason(request_for, tmp_path):
+    ended = worker.compute(request_for(dataset="texas"))
+    assert ended["status"] == "failed"
+    assert "texas" in ended["reason"]
+    assert "texas" in json.loads((tmp_path / "results" / "runs" / "ab" / "failure.json").read_text())["reason"]
+
+
+def test_a_diverged_run_has_a_result(request_for):
+    ended = worker.compute(
+        request_for(lr=1e3, layers=40, norm="none", residual="identity", activation="none", epochs=50)
+    )
+    assert ended["status"] == "diverged"
+    assert ended["reason"] == ended["result"]["diverged_at"]
+
+
+def test_the_process_serves_runs_and_ends_with_its_input(request_for):
+    """Nothing but messages on its output, two runs in one process, exit 0 when nobody asks any more."""
+    lines = "".join(json.dumps(request_for(seed=seed, epochs=2)) + "\n" for seed in (0, 1))
+    process = subprocess.Popen(
+        [sys.executable, "-W", "error", "-m", "lipgnn.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "OMP_NUM_THREADS": "1"},
+    )
+    process.stdin.write(lines)
+    process.stdin.flush()
+    messages = []
+    while sum(message["event"] == "ended" for message in messages) < 2:
+        messages.append(json.loads(process.stdout.readline()))
+    out, _ = process.communicate(timeout=60)
+    assert (process.returncode, out) == (0, "")
+    assert messages[0] == {"event": "ready"}
+    assert [m["status"] for m in messages if m["event"] == "ended"] == ["done", "done"]
