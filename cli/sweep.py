@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import random
 import shlex
@@ -15,13 +16,13 @@ from cli import console
 from cli.options import debug_option, json_option, list_options, results_option
 from cli.signals import StopRequest
 from cli.sweep_view import SweepView, describe
-from lipgnn.engines.events import Orders
+from lipgnn.engines import ENGINES, Orders, make_engine
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.files import ensure_writable
 from lipgnn.grid import Grid, parse_list, read_grid, study_path
 from lipgnn.plan import RETRIES, Plan, make_plan
 from lipgnn.store import Store
-from lipgnn.sweep import Summary, run_sweep, summary_json
+from lipgnn.sweep import Engine, Summary, run_sweep, summary_json
 
 EPILOG = """\b
 Examples:
@@ -29,9 +30,11 @@ Examples:
   lipgnn sweep --layers 2,5,10-30:5 --norm none,pair,lip --seeds 0-4 --jobs 2
   lipgnn sweep grid.toml --set epochs=50
   lipgnn sweep --study first
+  lipgnn sweep grid.toml --engine ray --address auto
 
 The same command again computes only what is missing.
 """
+CLUSTER_JOBS = 100
 EXIT_FAILURES = 3
 EXIT_INTERRUPTED = 130
 
@@ -50,6 +53,15 @@ EXIT_INTERRUPTED = 130
 @click.option("--max-runs", type=click.IntRange(min=1), metavar="N", help="Compute at most so many runs.")
 @click.option("--shuffle", is_flag=True, help="In random order, to see the whole range early.")
 @click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at once.  [default: one a core]")
+@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Of each run.  [default: cores / jobs]")
+@click.option(
+    "--engine",
+    default="local",
+    show_default=True,
+    metavar=f"[{'|'.join(ENGINES)}]",
+    help="Where runs are computed; all share the folder of results.",
+)
+@click.option("--address", help="Of a running Ray cluster; none starts one here. For slurm: `local` tries it here.")
 @click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="End a longer run.")
 @click.option("--save-every", type=click.IntRange(min=1), default=10, show_default=True, help="Epochs per checkpoint.")
 @results_option
@@ -67,6 +79,9 @@ def command(
     max_runs: int | None,
     shuffle: bool,
     jobs: int | None,
+    threads: int | None,
+    engine: str,
+    address: str | None,
     timeout: float | None,
     save_every: int,
     results: Path,
@@ -85,8 +100,10 @@ def command(
     if dry_run:
         return _show_plan(chosen, as_json=as_json)
     ensure_writable(results)
-    orders = _orders(results, jobs, timeout, force, save_every, len(chosen.to_run))
-    summary = _run(chosen, store, orders, fail_fast=fail_fast, quiet=quiet)
+    elsewhere = engine == "slurm" or address is not None
+    jobs, threads = _share(len(chosen.to_run), jobs, threads, elsewhere=elsewhere)
+    orders = Orders(results.absolute(), jobs, threads, timeout, force, save_every)
+    summary = _run(chosen, store, make_engine(engine, orders, address), fail_fast=fail_fast, quiet=quiet)
     if as_json:
         console.print_json(summary_json(summary))
     else:
@@ -125,11 +142,13 @@ def _choose(plan: Plan, *, max_runs: int | None, shuffle: bool) -> Plan:
     return Plan(plan.cells, to_run[:max_runs])
 
 
-def _orders(results: Path, jobs: int | None, timeout: float | None, force: bool, save_every: int, runs: int) -> Orders:
-    """One process a core unless told otherwise; what a run leaves of the cores goes to its threads."""
+def _share(runs: int, jobs: int | None, threads: int | None, *, elsewhere: bool) -> tuple[int, int]:
+    """Runs at once, and threads of each: the cores of this machine, or what a cluster may have in its queue."""
+    if elsewhere:
+        return jobs or max(1, min(CLUSTER_JOBS, runs)), threads or 1
     cores = os.cpu_count() or 1
-    jobs = jobs or max(1, min(cores, runs))
-    return Orders(results.absolute(), jobs, max(1, cores // jobs), timeout, force, save_every)
+    jobs = jobs or max(1, min(cores // (threads or 1), runs))
+    return jobs, threads or max(1, cores // jobs)
 
 
 def _show_plan(plan: Plan, *, as_json: bool) -> int:
@@ -158,13 +177,14 @@ def _show_plan(plan: Plan, *, as_json: bool) -> int:
     return 0
 
 
-def _run(plan: Plan, store: Store, orders: Orders, *, fail_fast: bool, quiet: bool) -> Summary:
-    from lipgnn.engines.local import LocalEngine
-
+def _run(plan: Plan, store: Store, engine: Engine, *, fail_fast: bool, quiet: bool) -> Summary:
     if not plan.to_run:
         console.note("Nothing to do: every run of this sweep has ended (--retry, --force).")
-    engine = LocalEngine(orders)
-    with StopRequest() as stop, SweepView(plan, orders.jobs, quiet=quiet) as view:
+    with (
+        contextlib.closing(engine),
+        StopRequest() as stop,
+        SweepView(plan, engine.orders.jobs, quiet=quiet) as view,
+    ):
         for event in run_sweep(plan, store, engine, should_stop=stop, fail_fast=fail_fast):
             if isinstance(event, Summary):
                 return event

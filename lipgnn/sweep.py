@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from lipgnn.engines.events import Ended, Event
+from lipgnn.engines.events import Ended, Event, Orders
 from lipgnn.plan import DIVERGED, DONE, FAILED, Cell, Plan
 from lipgnn.store import Store
 
@@ -19,7 +19,11 @@ HELD_SECONDS = 2.0
 class Engine(Protocol):
     """Something that computes runs; see lipgnn.engines."""
 
+    orders: Orders
+
     def run(self, cells: Iterable[Cell], should_stop: Callable[[], bool]) -> Iterator[Event]: ...
+
+    def close(self) -> None: ...
 
 
 @dataclass(frozen=True)

@@ -101,18 +101,27 @@ class Worker:
 
 
 class LocalEngine:
-    """Computes cells in up to `orders.jobs` processes."""
+    """Computes cells in up to `orders.jobs` processes.
 
-    def __init__(self, orders: Orders):
+    Parameters
+    ----------
+    keep_warm : keep the processes from one call of `run` to the next, until `close`.
+    """
+
+    def __init__(self, orders: Orders, *, keep_warm: bool = False):
         self.orders = orders
+        self.keep_warm = keep_warm
         self.store = Store(orders.results)
+        self._workers: dict[int, Worker] = {}
 
     def run(self, cells: Iterable[Cell], should_stop: Callable[[], bool]) -> Iterator[Event]:
         """Compute all cells; after `should_stop` no new one, and those under way end after their epoch."""
         pending = deque(cells)
-        workers: dict[int, Worker] = {}
+        workers = self._workers
         stopping = False
         with selectors.DefaultSelector() as selector:
+            for worker in workers.values():
+                selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
             try:
                 while pending or any(worker.cell for worker in workers.values()):
                     if should_stop() and not stopping:
@@ -125,8 +134,15 @@ class LocalEngine:
                         yield from self._hear(key.data, workers, selector)
                     self._end_late_runs(workers)
             finally:
-                for worker in workers.values():
-                    worker.end()
+                # Whoever was asked to stop, or is left with a run, takes no other.
+                if stopping or not self.keep_warm or any(worker.cell for worker in workers.values()):
+                    self.close()
+
+    def close(self) -> None:
+        """End the processes."""
+        for worker in self._workers.values():
+            worker.end()
+        self._workers.clear()
 
     def _hand_out(self, pending: deque[Cell], workers: dict[int, Worker], selector: selectors.BaseSelector) -> None:
         for number in range(self.orders.jobs):

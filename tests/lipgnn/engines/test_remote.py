@@ -1,0 +1,136 @@
+import json
+
+import pytest
+
+from lipgnn.engines import make_engine
+from lipgnn.engines.events import Ended, Orders, Progress
+from lipgnn.engines.local import LocalEngine
+from lipgnn.engines.remote import GO, Lost, RemoteEngine, Task, supervise
+from lipgnn.errors import UsageError
+from lipgnn.plan import Cell
+from lipgnn.spec import RunSpec
+from lipgnn.store import RESULT_FIELDS, Store
+
+LINE = {"epoch": 3, "val_acc": 0.5}
+
+
+class Cluster(RemoteEngine):
+    """A cluster in name only: `acts` says for each seed what its supervisor does, step by step.
+
+    A step is "wait", "begin", "log", "publish", "lost", or what the supervisor returns.
+    """
+
+    def __init__(self, orders, acts):
+        super().__init__(orders)
+        self.acts = {seed: list(steps) for seed, steps in acts.items()}
+        self.submitted, self.withdrawn, self.most = [], [], 0
+
+    def open(self, folder):
+        self.folder = folder
+
+    def submit(self, task):
+        self.submitted.append(task.cell.spec.seed)
+        return task.cell
+
+    def outcome(self, cell):
+        self.most = max(self.most, len(self.submitted) - sum(not steps for steps in self.acts.values()))
+        run = self.store.run(cell.run_id)
+        run.path.mkdir(parents=True, exist_ok=True)
+        step = self.acts[cell.spec.seed].pop(0)
+        if step == "begin":
+            (self.folder / cell.run_id).touch()
+        elif step == "log":
+            run.append_log(LINE)
+        elif step == "publish":
+            values = dict.fromkeys(RESULT_FIELDS, 0.5) | {"run_id": cell.run_id, "status": "done"}
+            run.publish({**cell.spec.to_dict(), **values})
+        elif step == "lost":
+            raise Lost("node 7 is gone")
+        elif step != "wait":
+            return Ended(0, cell, step)
+        return None
+
+    def withdraw(self, cell):
+        self.withdrawn.append(cell.spec.seed)
+        self.acts[cell.spec.seed] = ["lost"]
+
+    def close(self):
+        pass
+
+
+@pytest.fixture
+def run(tmp_path, monkeypatch):
+    """Events of a cluster with so many jobs: run(acts, jobs=2) -> (cluster, events)."""
+    monkeypatch.setattr("lipgnn.engines.remote._POLL_SECONDS", 0)
+
+    def call(acts, jobs=2, should_stop=lambda cluster, events: False):
+        cluster = Cluster(Orders(tmp_path, jobs=jobs), acts)
+        cells = [Cell(RunSpec(seed=seed), f"{seed:012x}", "to do", None) for seed in acts]
+        events = []
+        for event in cluster.run(cells, lambda: should_stop(cluster, events)):
+            events.append(event)
+        return cluster, events
+
+    return call
+
+
+def ended(events):
+    return {event.cell.spec.seed: event.status for event in events if isinstance(event, Ended)}
+
+
+def test_never_more_runs_at_once_than_jobs_and_slots_are_used_again(run):
+    cluster, events = run({seed: ["begin", "wait", "done"] for seed in range(7)}, jobs=3)
+    assert ended(events) == dict.fromkeys(range(7), "done")
+    assert cluster.submitted == list(range(7))
+    assert cluster.most == 3
+    assert {event.worker for event in events} == {0, 1, 2}
+
+
+def test_progress_is_read_off_the_log_once_the_run_has_begun(run):
+    _, events = run({0: ["wait", "begin", "log", "wait", "done"]})
+    assert [(event.epoch, event.val_acc) for event in events if isinstance(event, Progress)] == [(0, None), (3, 0.5)]
+
+
+def test_a_lost_supervisor_fails_its_run_alone(run, tmp_path):
+    _, events = run({0: ["begin", "log", "lost"], 1: ["done"], 2: ["done"]}, jobs=1)
+    assert ended(events) == {0: "failed", 1: "done", 2: "done"}
+    note = json.loads(Store(tmp_path).run(f"{0:012x}").failure_path.read_text())
+    assert (note["reason"], note["epoch"]) == ("node 7 is gone", 3)
+
+
+def test_a_run_that_was_published_before_its_supervisor_was_lost_is_done(run):
+    _, events = run({0: ["begin", "publish", "lost"]})
+    assert ended(events) == {0: "done"}
+    assert events[-1].result["run_id"] == f"{0:012x}"
+
+
+def test_a_request_to_stop_takes_away_the_file_and_what_waits(run, tmp_path):
+    gone = []
+
+    def stop(cluster, events):
+        gone.append(not (cluster.folder / GO).exists())
+        return any(isinstance(event, Progress) for event in events)
+
+    acts = {0: ["begin", "wait", "wait", "interrupted"], 1: ["wait"] * 9, 2: ["done"]}
+    cluster, events = run(acts, should_stop=stop)
+    assert ended(events) == {0: "interrupted", 1: "interrupted"}
+    assert (cluster.submitted, cluster.withdrawn) == ([0, 1], [1])
+    assert gone[0] is False and gone[-1] is True
+    assert list(tmp_path.glob(".sweep-*")) == []
+
+
+def test_a_supervisor_does_not_begin_what_is_to_stop(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    cell = Cell(RunSpec(dataset="planted"), "ab12", "to do", None)
+    outcome = supervise(Task(Orders(tmp_path / "results"), cell, tmp_path, tmp_path))
+    assert outcome.status == "interrupted"
+    assert (tmp_path / "ab12").exists() and not (tmp_path / "results").exists()
+
+
+def test_engines_are_made_by_name(tmp_path):
+    orders = Orders(tmp_path)
+    assert isinstance(make_engine("local", orders), LocalEngine)
+    with pytest.raises(UsageError, match="Unknown engine 'rai'"):
+        make_engine("rai", orders)
+    with pytest.raises(UsageError, match="no address, got 'auto'"):
+        make_engine("local", orders, "auto")
