@@ -207,8 +207,9 @@ class LiveLines:
             self.screen.stop()
 
     def _render(self) -> Group:
-        lines = [Text(f"  {number}: {line}", no_wrap=True) for number, line in enumerate(self.lines, 1) if line]
-        return Group(self.bar, *lines, *([Text(f"  {self.best}", no_wrap=True)] if self.best else []))
+        # Always as many lines: a display that shrinks leaves remains on the screen.
+        lines = [f"  {number}: {line or DASH}" for number, line in enumerate(self.lines, start=1)]
+        return Group(self.bar, *(Text(line, no_wrap=True, overflow="ellipsis") for line in [*lines, f"  {self.best}"]))
 
 
 def duration(seconds: float | None) -> str:

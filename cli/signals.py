@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import signal
+import sys
 from types import FrameType
-
-from cli import console
 
 
 class StopRequest:
@@ -34,4 +34,5 @@ class StopRequest:
         if self.requested:
             raise KeyboardInterrupt
         self.requested = True
-        console.note("Stopping after this epoch; once more to stop at once.")
+        # Not through the console: a handler may interrupt it in the middle of a line.
+        os.write(sys.stderr.fileno(), b"\nStopping after this epoch; once more to stop at once.\n")

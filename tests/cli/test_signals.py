@@ -7,12 +7,12 @@ from cli.signals import StopRequest
 
 
 @pytest.mark.parametrize("number", StopRequest.SIGNALS)
-def test_the_first_signal_asks_and_the_second_insists(capsys, number):
+def test_the_first_signal_asks_and_the_second_insists(capfd, number):
     with StopRequest() as stop:
         assert not stop()
         os.kill(os.getpid(), number)
         assert stop()
-        assert "once more" in capsys.readouterr().err
+        assert "once more" in capfd.readouterr().err
         with pytest.raises(KeyboardInterrupt):
             os.kill(os.getpid(), number)
 
