@@ -6,7 +6,6 @@ import functools
 import statistics
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
-from typing import Any
 
 from lipgnn.datasets import load
 from lipgnn.spec import RunSpec
@@ -58,8 +57,7 @@ def make_plan(runs: Iterable[RunSpec], store: Store, *, retry: Collection[str] =
     ------
     DataError : a data set cannot be read; a sweep does not start without its data.
     """
-    states = store.states()
-    paces = _paces(store)
+    states, paces = _history(store)
     cells = []
     for spec in runs:
         run_id = spec.run_id(fingerprint_of(spec.dataset, spec.split))
@@ -74,19 +72,23 @@ def fingerprint_of(dataset: str, split: str) -> str:
     return load(dataset, split=split).fingerprint
 
 
-def _paces(store: Store) -> dict[tuple[str, str], tuple[float, float]]:
-    """For (data set, model): seconds an epoch and layer, and the share of its epochs a run uses; medians."""
-    past: dict[tuple[str, str], list[dict[str, Any]]] = {}
-    for row in store.results():
+def _history(store: Store) -> tuple[dict[str, str], dict[tuple[str, str], tuple[float, float]]]:
+    """How every run ended, and paces of the past; the results are read once and let go.
+
+    Returns
+    -------
+    states by run id.
+    for (data set, model) : seconds an epoch and layer, and the share of its epochs a run uses; medians.
+    """
+    states = dict.fromkeys(store.failed(), FAILED)
+    past: dict[tuple[str, str], list[tuple[float, float]]] = {}
+    for row in store.published():
+        states[row["run_id"]] = row["status"]
         if row["seconds_per_epoch"]:
-            past.setdefault((row["dataset"], row["model"]), []).append(row)
-    return {
-        key: (
-            statistics.median(row["seconds_per_epoch"] / row["layers"] for row in rows),
-            statistics.median(row["epochs_run"] / row["epochs"] for row in rows),
-        )
-        for key, rows in past.items()
-    }
+            pace = row["seconds_per_epoch"] / row["layers"], row["epochs_run"] / row["epochs"]
+            past.setdefault((row["dataset"], row["model"]), []).append(pace)
+    paces = {key: tuple(map(statistics.median, zip(*values, strict=True))) for key, values in past.items()}
+    return states, paces
 
 
 def _estimate(spec: RunSpec, paces: dict[tuple[str, str], tuple[float, float]]) -> float | None:

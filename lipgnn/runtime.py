@@ -5,11 +5,14 @@ Nothing heavy is imported with this module; `from lipgnn.runtime import dgl` loa
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.metadata
 import os
 import platform
+import resource
 import sys
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -102,6 +105,16 @@ def seed_all(seed: int) -> None:
     """Seed every generator a run draws from: torch on all devices, and DGL."""
     _import("torch").manual_seed(seed)
     _import("dgl").seed(seed)
+
+
+def peak_memory_mb() -> float:
+    """Largest memory this process ever had, or had since that was forgotten (see /proc/PID/clear_refs)."""
+    # Not what getrusage says: that remembers the process which started this one.
+    with contextlib.suppress(OSError, StopIteration):
+        lines = Path("/proc/self/status").read_text().splitlines()
+        return round(int(next(line.split()[1] for line in lines if line.startswith("VmHWM:"))) / 2**10, 1)
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
 
 
 def describe_environment() -> dict[str, Any]:

@@ -86,7 +86,7 @@ class RunSpec:
 
     def to_dict(self) -> dict[str, Any]:
         """All fields by name, in their order."""
-        return dataclasses.asdict(self)
+        return {name: getattr(self, name) for name in FIELDS}
 
     def run_id(self, fingerprint: str) -> str:
         """12 hex digits: the hash of what is computed, on which data.
@@ -121,7 +121,7 @@ def parse_value(name: str, value: Any) -> Any:
     limits = option.metadata
     if "choices" in limits and parsed not in limits["choices"]:
         raise unknown_name(f"value of {name}", parsed, limits["choices"])
-    low, high, below = (limits.get(key) for key in ("low", "high", "below"))
+    low, high, below = limits.get("low"), limits.get("high"), limits.get("below")
     outside = (
         (low is not None and parsed < low)
         or (high is not None and parsed > high)

@@ -14,9 +14,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import operator
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -71,7 +73,9 @@ class Run:
 
     def result(self) -> dict[str, Any] | None:
         """The published result, or None while there is none."""
-        return _read_json(self.result_path) if self.result_path.exists() else None
+        if not self.result_path.exists():
+            return None
+        return {name: value for name, value in _read_json(self.result_path).items() if name != "schema"}
 
     def publish(self, result: dict[str, Any]) -> None:
         """Publish the result of this run, unless another process was first with the same one."""
@@ -162,22 +166,32 @@ class Store:
             f"Runs there: {', '.join(known[:10]) or 'none'}{' …' if len(known) > 10 else ''}.",
         )
 
+    def failed(self) -> list[str]:
+        """Ids of the runs whose last attempt failed; some may have a result by now."""
+        return [path.parent.name for path in self.runs_path.glob("*/failure.json")]
+
     def states(self) -> dict[str, str]:
         """For every run that ended: "failed", or the status of its result."""
-        states = {path.parent.name: "failed" for path in self.runs_path.glob("*/failure.json")}
-        return states | {row["run_id"]: row["status"] for row in self.results()}
+        return dict.fromkeys(self.failed(), "failed") | {row["run_id"]: row["status"] for row in self.published()}
 
-    def results(self) -> list[dict[str, Any]]:
-        """All published results, each a dictionary with the keys of COLUMNS, ordered by their specifications."""
-        rows = []
-        for path in sorted(self.runs_path.glob("*/result.json")):
+    def published(self) -> Iterator[dict[str, Any]]:
+        """The published results one by one, each a dictionary with the keys of COLUMNS, ordered by run id."""
+        for path in sorted(self.runs_path.glob("*/result.json"), key=str):
             result = _read_json(path)
             try:
-                rows.append({name: result[name] for name in COLUMNS})
+                yield {name: result[name] for name in COLUMNS}
             except KeyError as error:
                 hint = "Remove that run's folder and compute it anew."
                 raise DataError(f"{str(path)!r} has no {error.args[0]!r}.", hint) from None
-        return sorted(rows, key=lambda row: [(row[name] is None, str(type(row[name])), row[name]) for name in FIELDS])
+
+    def results(self) -> list[dict[str, Any]]:
+        """All published results, ordered by their specifications."""
+        rows = list(self.published())
+        try:
+            return sorted(rows, key=operator.itemgetter(*FIELDS))
+        except TypeError:
+            # Values of different types in one field, which whoever reads them will refuse.
+            return sorted(rows, key=lambda row: [(str(type(row[name])), str(row[name])) for name in FIELDS])
 
     def rebuild_csv(self) -> None:
         """Write results.csv anew from the result files."""

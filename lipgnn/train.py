@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import resource
-import sys
 from collections.abc import Callable, Generator, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,7 +15,7 @@ from lipgnn.checkpoint import CheckpointFile
 from lipgnn.config import command_for
 from lipgnn.datasets import Dataset
 from lipgnn.errors import DataError, Interrupted, RunFailed
-from lipgnn.runtime import choose_device
+from lipgnn.runtime import choose_device, peak_memory_mb
 from lipgnn.spec import RunSpec
 from lipgnn.store import Run, Store
 from lipgnn.training import Diverged, Epoch, Training
@@ -162,11 +160,7 @@ def _peak_memory_mb(device: torch.device) -> float:
     """Largest memory of the process during this run, or of the CUDA device."""
     if device.type == "cuda":
         return round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
-    with contextlib.suppress(OSError, StopIteration):
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return round(int(next(line.split()[1] for line in lines if line.startswith("VmHWM:"))) / 2**10, 1)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
+    return peak_memory_mb()
 
 
 def _forget_peak_memory(device: torch.device) -> None:

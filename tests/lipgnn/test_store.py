@@ -70,12 +70,20 @@ def test_no_cell_of_the_csv_is_a_formula(store):
     assert store.csv_path.read_text().splitlines()[1].startswith("'=HYPERLINK(1),")
 
 
+def test_results_come_one_by_one_and_all_in_order_even_of_mixed_types(finished):
+    assert [row["run_id"] for row in finished.published()] == ["aa11", "ab22"]
+    assert [row["run_id"] for row in finished.results()] == ["ab22", "aa11"]
+    path = finished.run("ab22").result_path
+    path.write_text(path.read_text().replace('"layers": 2', '"layers": "two"'))
+    assert {row["layers"] for row in finished.results()} == {9, "two"}
+
+
 def test_a_failed_attempt_leaves_a_note_that_success_removes(store):
     run = store.run("ab")
     run.begin(RunSpec(), "f")
     run.fail("out of memory", 3)
     assert json.loads(run.failure_path.read_text())["reason"] == "out of memory"
-    assert run.result() is None
+    assert (run.result(), store.failed()) == (None, ["ab"])
     run.publish(result_of(RunSpec(), "ab"))
     assert not run.failure_path.exists()
 
