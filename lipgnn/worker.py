@@ -15,6 +15,7 @@ import sys
 import threading
 from collections.abc import Callable
 from pathlib import Path
+from types import FrameType
 from typing import Any
 
 from lipgnn.claims import Held
@@ -85,8 +86,15 @@ def main() -> None:
     """Serve requests from stdin until it closes."""
     # Ctrl-C reaches the whole process group; the sweep decides what it means and says so on our stdin.
     signal.signal(signal.SIGINT, signal.SIG_IGN)
-    requests: queue.Queue[Message | None] = queue.Queue()
+    requests: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
     stop = threading.Event()
+
+    def end(number: int, frame: FrameType | None) -> None:
+        stop.set()
+        requests.put(None)
+
+    # A service manager or Slurm sends SIGTERM to every process; a run it reaches is saved, not lost.
+    signal.signal(signal.SIGTERM, end)
     threading.Thread(target=_listen, args=(requests, stop), daemon=True).start()
     # Nothing but messages may reach the sweep, whatever a library prints.
     channel = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)
@@ -100,7 +108,7 @@ def main() -> None:
         tell(compute(request, tell=tell, should_stop=stop.is_set))
 
 
-def _listen(requests: queue.Queue[Message | None], stop: threading.Event) -> None:
+def _listen(requests: queue.SimpleQueue[Message | None], stop: threading.Event) -> None:
     for line in sys.stdin:
         message = json.loads(line)
         if "stop" in message:

@@ -176,6 +176,9 @@ class LocalEngine:
                 yield Progress(worker.number, worker.cell, worker.epoch, message.get("val_acc"))
             elif message["event"] == "ended":
                 cell, worker.cell, worker.deadline = worker.cell, None, None
+                if message["status"] == "interrupted":
+                    # It was told to end, by us or by SIGTERM, and takes no other run.
+                    worker.runs = RUNS_A_WORKER
                 yield Ended(worker.number, cell, message["status"], message["reason"], message["result"])
 
     def _end_late_runs(self, workers: dict[int, Worker]) -> None:

@@ -86,3 +86,19 @@ def test_the_process_serves_runs_and_ends_with_its_input(request_for):
     assert (process.returncode, out) == (0, "")
     assert messages[0] == {"event": "ready"}
     assert [m["status"] for m in messages if m["event"] == "ended"] == ["done", "done"]
+
+
+def test_sigterm_saves_the_run_and_ends_the_process(request_for, tmp_path):
+    process = subprocess.Popen(
+        [sys.executable, "-W", "error", "-m", "lipgnn.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    with process:
+        process.stdin.write(json.dumps(request_for(epochs=10**6)) + "\n")
+        process.stdin.flush()
+        while json.loads(process.stdout.readline())["event"] != "epoch":
+            pass
+        process.terminate()
+        last = json.loads(process.stdout.read().splitlines()[-1])
+        assert process.wait(60) == 0
+    assert (last["event"], last["status"]) == ("ended", "interrupted")
+    assert list(tmp_path.rglob("last.json")) and not list(tmp_path.rglob("claim"))

@@ -119,3 +119,23 @@ def test_workers_are_replaced_after_many_runs(store, cells, monkeypatch):
     for _ in LocalEngine(Orders(store.root, jobs=1)).run(cells(seed=[0, 1]), lambda: False):
         seen |= set(workers_of(os.getpid()))
     assert len(seen) == 2
+
+
+def test_a_worker_ended_by_sigterm_leaves_the_next_run_to_another(store, cells):
+    events = []
+    for event in LocalEngine(Orders(store.root, jobs=1)).run([*cells(epochs=10**6), *cells(seed=[1])], lambda: False):
+        events.append(event)
+        if isinstance(event, Progress) and event.cell.spec.seed == 0 and event.epoch == 2:
+            os.kill(workers_of(os.getpid())[0], signal.SIGTERM)
+    assert {seed: outcome.status for seed, outcome in ended(events).items()} == {0: "interrupted", 1: "done"}
+
+
+def test_warm_processes_serve_one_call_after_the_other(store, cells):
+    engine = LocalEngine(Orders(store.root, jobs=1), keep_warm=True)
+    seen = set()
+    for cell in cells(seed=[0, 1]):
+        assert ended(engine.run([cell], lambda: False))[cell.spec.seed].status == "done"
+        seen |= set(workers_of(os.getpid()))
+    assert len(seen) == 1
+    engine.close()
+    assert workers_of(os.getpid()) == []
