@@ -22,7 +22,7 @@ def store(tmp_path):
 def complete(spec, dataset, store, **options):
     """Train to the end; the result without its times, and the events."""
     events = list(train(spec, dataset, store, **options))
-    return {k: v for k, v in events[-1].result.items() if k not in TIMES and k != "schema"}, events
+    return {k: v for k, v in events[-1].result.items() if k not in TIMES}, events
 
 
 def artifacts(store, run_id):
