@@ -72,7 +72,7 @@ class RayEngine(RemoteEngine):
     def _unreachable(self, error: Exception) -> EnvironmentBroken:
         return EnvironmentBroken(
             f"Cannot reach a Ray cluster at {self.address or 'local'!r}: {error}",
-            "Give the --address that `ray start` printed, or none for a cluster on this machine.",
+            "Give the --address that `ray start` printed, and RAY_AUTH_TOKEN if the cluster wants one; or no address.",
         )
 
     def submit(self, task: Task) -> Any:
