@@ -106,10 +106,9 @@ def ten_thousand(result_row, write_store, tmp_path_factory):
 
 def test_ten_thousand_runs_fit_into_little_memory_without_torch(ten_thousand):
     code = (
-        "import json, resource, sys; from cli.main import run; "
+        "import sys; from cli.main import run; from lipgnn.runtime import peak_memory_mb; "
         "code = run(['report', '--best', 'layers', '--json']); "
-        "peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024; "
-        "print(peak, 'torch' in sys.modules, file=sys.stderr); sys.exit(code)"
+        "print(peak_memory_mb(), 'torch' in sys.modules, file=sys.stderr); sys.exit(code)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ten_thousand.parent, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
