@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import shlex
 import sys
 import traceback
@@ -55,7 +56,12 @@ def program(ctx: click.Context) -> None:
 
 def main() -> None:
     """Run the program and exit with its code."""
-    sys.exit(run(sys.argv[1:]))
+    code = run(sys.argv[1:])
+    try:
+        sys.stdout.flush()
+    except BrokenPipeError:
+        _silence_stdout()
+    sys.exit(code)
 
 
 def run(arguments: list[str]) -> int:
@@ -82,9 +88,10 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted.", err=True)
         return 130
-    except BrokenPipeError:
-        # The reader of our output has gone; there is nobody left to tell.
-        sys.stdout = None
+    except (BrokenPipeError, SystemExit):
+        # The reader of our output has gone, and there is nobody left to tell. Click and rich say it by exiting;
+        # nothing else here does.
+        _silence_stdout()
         return 0
     except Exception as error:
         wrapped = LipgnnError(
@@ -93,6 +100,11 @@ def run(arguments: list[str]) -> int:
         )
         wrapped.__cause__ = error
         return _report(wrapped, arguments)
+
+
+def _silence_stdout() -> None:
+    """Let what is left in the buffer go nowhere, so that nothing complains of a closed pipe at the very end."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _report(error: LipgnnError, arguments: list[str]) -> int:

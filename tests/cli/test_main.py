@@ -111,14 +111,15 @@ def test_a_broken_environment_is_exit_5(invoke, monkeypatch, tmp_path):
     assert not list(tmp_path.rglob("claim"))
 
 
-def test_a_reader_that_leaves_early_is_no_error(program, tmp_path):
+@pytest.mark.parametrize("arguments", [("show", "cora", "--json"), ("show", "cora"), ("verify", "planted"), ("path",)])
+def test_a_reader_that_leaves_early_is_no_error(program, tmp_path, arguments):
     process = subprocess.Popen(
-        [*program, "datasets", "show", "cora", "--json"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path
+        [*program, "datasets", *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, cwd=tmp_path
     )
     process.stdout.close()
     err = process.stderr.read()
     process.stderr.close()
-    process.wait()
+    assert process.wait() == 0
     assert b"Traceback" not in err and b"Exception ignored" not in err
 
 
