@@ -25,7 +25,8 @@ class Ended:
 
     Attributes
     ----------
-    status : "done", "diverged", "failed", "held" (by another sweep) or "interrupted".
+    status : "done", "diverged", "failed", "interrupted", "held" (another sweep computes it now) or "elsewhere" (another
+        sweep was first, and its result is there).
     reason : why it was not done.
     result : its published result, if it has one.
     """
