@@ -10,7 +10,7 @@ import platformdirs
 
 import lipgnn
 from lipgnn.catalog import DATASETS
-from lipgnn.datasets.formats import READABLE, detect, recognize
+from lipgnn.datasets.formats import READABLE, recognize
 from lipgnn.errors import DataError, unknown_name
 
 VARIABLE = "LIPGNN_DATA"
@@ -98,6 +98,3 @@ def _remedy(name: str, directory: Path) -> str:
     else:
         layout = f"OGB's folder of it at {str(directory / name)!r}"
     return f"Put {layout}, or an npz file at {str(directory / f'{name}.npz')!r}; {VARIABLE} names another directory."
-
-
-__all__ = ["cached", "data_directory", "detect", "locate", "shipped_directory"]
