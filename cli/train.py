@@ -105,7 +105,8 @@ def _opening(event: Started, resolved: Resolved) -> str:
     going_on = f", going on after epoch {event.resumed_epoch}" if event.resumed_epoch else ""
     return (
         f"Run {event.run_id}: {spec.model} with {spec.layers} layers, norm {spec.norm}, on {spec.dataset}; "
-        f"{event.parameters:,} parameters; {event.device} ({event.device_reason}){going_on}"
+        f"{event.parameters:,} parameters; {event.device} ({event.device_reason}), "
+        f"kernel {event.kernel} ({event.kernel_reason}){going_on}"
     )
 
 
@@ -139,6 +140,7 @@ def _summarize(result: dict[str, Any], results: Path) -> None:
         ("best epoch", f"{result['best_epoch'] or console.DASH} of {result['epochs_run']}, by {result['select']}"),
         ("seconds", f"{result['seconds']:.1f}" + (f", {per_epoch:.3f} an epoch" if per_epoch else "")),
         ("parameters", f"{result['parameters']:,}"),
+        ("kernel", result["kernel"]),
         ("largest gradient", f"{result['max_grad_norm']:.3g}"),
         ("run", result["run_id"]),
         ("results", str(results / "results.csv")),

@@ -73,6 +73,18 @@ NO_NORM = "none"
 
 RESIDUALS = ("none", "identity", "scaled")
 
+STACKS: dict[str, Entry] = {
+    "plain": Entry("every block after the other, all activations kept"),
+    "reversible": Entry("two halves of the features, activations recomputed by inversion (Li et al. 2021)"),
+}
+
+KERNELS: dict[str, Entry] = {
+    "auto": Entry("the fastest that applies"),
+    "dgl": Entry("DGL's message passing: the reference, on CPU and CUDA"),
+    "fused": Entry("the whole attention step in one compiled kernel, on the CPU"),
+    "triton": Entry("the same algorithm for CUDA, with any torch that has Triton"),
+}
+
 MODELS: dict[str, Entry] = {
     "gat": Entry("graph attention network (Veličković et al. 2018)"),
     # The paper's dot-product formula has no further constant, the additive one has 4.
@@ -133,6 +145,23 @@ def check_norm_fits(norm: str, model: str) -> None:
         raise UsageError(
             f"Norm {norm!r} acts on attention scores, and model {model!r} has none.",
             f"Use model {' or '.join(ATTENTION_MODELS)}, or a norm among {', '.join([NO_NORM, *FEATURE_NORMS])}.",
+        )
+
+
+def check_stack_fits(stack: str, residual: str, hidden: int) -> None:
+    """Refuse a reversible stack where it cannot be.
+
+    Raises
+    ------
+    UsageError : without a residual nothing can be inverted, and an odd width has no halves.
+    """
+    if stack != "reversible":
+        return
+    if residual == "none":
+        raise UsageError("A reversible stack needs a residual connection, got 'none'.", "Use --residual scaled.")
+    if hidden % 2:
+        raise UsageError(
+            f"A reversible stack splits every head in two, and hidden is {hidden}.", "Use an even --hidden."
         )
 
 

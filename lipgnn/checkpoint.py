@@ -19,7 +19,7 @@ from safetensors.torch import save as tensors_to_bytes
 from lipgnn.errors import DataError, UsageError
 from lipgnn.files import sha256, to_json, write_atomic
 from lipgnn.models import DeepGNN
-from lipgnn.spec import RunSpec
+from lipgnn.spec import HOW, LATER, RunSpec
 
 SCHEMA = 1
 _METADATA_KEY = "lipgnn"
@@ -64,7 +64,8 @@ class CheckpointFile:
             raise self._damaged(f"{self.state_path.name} cannot be read ({error!r})") from error
         if record.get("schema") != SCHEMA:
             raise self._damaged(f"it has schema version {record.get('schema')!r}, and {SCHEMA} is read")
-        differing = sorted(k for k in {*saved, *spec.to_dict()} - {"device"} if saved.get(k) != spec.to_dict().get(k))
+        saved, wanted = {**LATER, **saved}, spec.to_dict()
+        differing = sorted(k for k in {*saved, *wanted} - {*HOW} if saved.get(k) != wanted.get(k))
         if differing:
             raise self._damaged(f"it is of another run; these differ: {', '.join(differing)}")
         for path in (self.tensors_path, self.next_path):
@@ -134,7 +135,8 @@ def load_model(path: Path) -> SavedModel:
             weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
         if record["schema"] != SCHEMA:
             raise _unusable(path, f"it has schema version {record['schema']!r}, and {SCHEMA} is read")
-        spec = RunSpec.from_mapping(record["spec"])
+        # How it was computed is no affair of who uses the model; the best of the machine at hand is.
+        spec = RunSpec.from_mapping({**LATER, **record["spec"], "kernel": "auto"})
         in_feats, num_classes = (int(size) for size in record["shape"])
         fingerprint, class_names = str(record["fingerprint"]), record["class_names"]
     except (OSError, SafetensorError, ValueError, TypeError, KeyError, UsageError) as error:

@@ -13,7 +13,7 @@ from tomlkit.exceptions import ParseError
 
 from lipgnn.catalog import DATASETS, MODELS
 from lipgnn.errors import UsageError, unknown_name
-from lipgnn.spec import FIELDS, RunSpec, parse_value
+from lipgnn.spec import FIELDS, HOW, RunSpec, parse_value
 
 ENVIRONMENT_PREFIX = "LIPGNN_"
 # Variables of the same prefix that are not fields of a run.
@@ -80,8 +80,8 @@ def command_for(spec: RunSpec, *further: str) -> str:
     defaults = resolve(given, {}).spec.to_dict()
     words = ["lipgnn", "train", "--dataset", spec.dataset]
     for name, value in spec.to_dict().items():
-        # The device says where a run was computed, and the reader of the command may have another one.
-        if name in ("dataset", "device"):
+        # Where and how a run was computed is the affair of whoever types the command again.
+        if name == "dataset" or name in HOW:
             continue
         if name in ("model", "layers", "norm", "seed") or value != defaults[name]:
             words += [f"--{name.replace('_', '-')}", str(value)]

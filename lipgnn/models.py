@@ -90,7 +90,8 @@ class DeepGNN(nn.Module):
     Parameters
     ----------
     in_feats, num_classes : widths of the input and of the output.
-    model, layers, hidden, heads, norm, kappa, residual, activation, dropout, attn_dropout : see RunSpec.
+    model, layers, hidden, heads, norm, kappa, residual, activation, dropout, attn_dropout, kernel : see
+        RunSpec.
     """
 
     def __init__(
@@ -108,6 +109,7 @@ class DeepGNN(nn.Module):
         activation: str = "elu",
         dropout: float = 0.0,
         attn_dropout: float = 0.0,
+        kernel: str = "auto",
     ):
         super().__init__()
         check_name("model", model, MODELS)
@@ -119,7 +121,9 @@ class DeepGNN(nn.Module):
 
         def conv() -> nn.Module:
             if model in ATTENTION:
-                return ATTENTION[model](width, hidden, heads, attn_drop=attn_dropout, norm=score, kappa=kappa)
+                return ATTENTION[model](
+                    width, hidden, heads, attn_drop=attn_dropout, norm=score, kappa=kappa, kernel=kernel
+                )
             return BASELINES[model](width, width)
 
         self.encoder = FeatureLinear(in_feats, width, dropout)
@@ -156,6 +160,7 @@ class DeepGNN(nn.Module):
             activation=spec.activation,
             dropout=spec.dropout,
             attn_dropout=spec.attn_dropout,
+            kernel=spec.kernel,
         )
         return network.to(getattr(torch, spec.dtype))
 

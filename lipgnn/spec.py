@@ -12,12 +12,31 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, fields
 from typing import Any
 
-from lipgnn.catalog import FEATURE_FORMS, FEATURE_NORMS, MODELS, NO_NORM, RESIDUALS, SCORE_NORMS, check_norm_fits
+from lipgnn.catalog import (
+    FEATURE_FORMS,
+    FEATURE_NORMS,
+    KERNELS,
+    MODELS,
+    NO_NORM,
+    RESIDUALS,
+    SCORE_NORMS,
+    STACKS,
+    check_norm_fits,
+    check_stack_fits,
+)
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.files import sha256
 
 # Part of every run id: raise it when the same specification starts to mean another computation.
 SCHEMA = 1
+
+# Where and how a run is computed, not what: every kernel equals the reference up to rounding, recomputed activations
+# are the same, and a store may move between machines. These are not part of a run's id.
+HOW = ("device", "kernel", "checkpoint_every")
+
+# Fields that came later, with what runs were before they existed: older rows and models are read with these values,
+# and a run that has them keeps the id it always had.
+LATER = {"stack": "plain", "checkpoint_every": "0"}
 
 _NORM_NAMES = ", ".join([NO_NORM, *SCORE_NORMS, *FEATURE_NORMS])
 
@@ -65,12 +84,20 @@ class RunSpec:
     seed: int = _option(0, "Seed of weights and dropout.", low=0, high=2**32 - 1)
     device: str = _option("auto", "auto, cpu, cuda or cuda:K.")
     dtype: str = _option("float32", "Floating-point type.", choices=("float32", "float64"))
-    kernel: str = _option("dgl", "Implementation of attention (only dgl so far).", choices=("dgl",))
+    kernel: str = _option("auto", "Implementation of attention.", choices=tuple(KERNELS))
+    stack: str = _option(
+        "plain", "How blocks follow each other; reversible ones need no memory.", choices=tuple(STACKS)
+    )
+    checkpoint_every: str = _option(
+        "auto", "Keep activations of every K-th block only and recompute the rest; 0 is off, auto looks at free memory."
+    )
 
     def __post_init__(self) -> None:
         for option in fields(self):
             object.__setattr__(self, option.name, parse_value(option.name, getattr(self, option.name)))
         check_norm_fits(self.norm, self.model)
+        check_stack_fits(self.stack, self.residual, self.hidden)
+        _check_checkpoint_every(self.checkpoint_every)
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> RunSpec:
@@ -91,13 +118,14 @@ class RunSpec:
     def run_id(self, fingerprint: str) -> str:
         """12 hex digits: the hash of what is computed, on which data.
 
-        The device is left out: it says where a run is computed, not what; a store may move between machines.
+        Where and how it is computed (`HOW`) is left out.
 
         Parameters
         ----------
         fingerprint : of the data set, which also covers the split.
         """
-        identity = {key: value for key, value in self.to_dict().items() if key != "device"}
+        values = {key: value for key, value in self.to_dict().items() if key not in HOW}
+        identity = {key: value for key, value in values.items() if LATER.get(key) != value}
         canonical = json.dumps(
             {"schema": SCHEMA, "fingerprint": fingerprint, "spec": identity}, sort_keys=True, allow_nan=False
         )
@@ -132,6 +160,11 @@ def parse_value(name: str, value: Any) -> Any:
         parts.append(f"below {below}" if below is not None else None)
         raise UsageError(f"{name} must be {' and '.join(filter(None, parts))}, got {value!r}.")
     return parsed
+
+
+def _check_checkpoint_every(value: str) -> None:
+    if value != "auto" and not value.isdecimal():
+        raise UsageError(f"checkpoint_every must be auto or a whole number, got {value!r}.", "0 is off.")
 
 
 def _convert(name: str, kind: type, value: Any) -> Any:

@@ -25,7 +25,7 @@ from typing import Any
 from lipgnn.claims import Claim
 from lipgnn.errors import DataError, UsageError
 from lipgnn.files import ensure_writable, publish_once, remove_leftovers, to_csv_text, to_json, write_atomic
-from lipgnn.spec import FIELDS, RunSpec
+from lipgnn.spec import FIELDS, LATER, RunSpec
 
 SCHEMA = 1
 CLAIM = "claim"
@@ -179,7 +179,7 @@ class Store:
         for path in sorted(self.runs_path.glob("*/result.json"), key=str):
             result = _read_json(path)
             try:
-                yield {name: result[name] for name in COLUMNS}
+                yield {name: result[name] if name in result else LATER[name] for name in COLUMNS}
             except KeyError as error:
                 hint = "Remove that run's folder and compute it anew."
                 raise DataError(f"{str(path)!r} has no {error.args[0]!r}.", hint) from None

@@ -11,10 +11,12 @@ from typing import Any
 import torch
 
 import lipgnn
+from lipgnn.catalog import ATTENTION_MODELS
 from lipgnn.checkpoint import CheckpointFile
 from lipgnn.config import command_for
 from lipgnn.datasets import Dataset
 from lipgnn.errors import DataError, Interrupted, RunFailed
+from lipgnn.kernels import choose
 from lipgnn.runtime import choose_device, peak_memory_mb
 from lipgnn.spec import RunSpec
 from lipgnn.store import Run, Store
@@ -28,6 +30,8 @@ class Started:
     run_id: str
     device: str
     device_reason: str
+    kernel: str
+    kernel_reason: str
     parameters: int
     resumed_epoch: int
 
@@ -74,14 +78,15 @@ def train(
             run.clear()
         result = run.result()
         if result is None:
-            spec = spec.with_values(device=str(device))
+            kernel, kernel_reason = _choose_kernel(spec, device)
+            spec = spec.with_values(device=str(device), kernel=kernel)
             run.begin(spec, dataset.fingerprint)
             _forget_peak_memory(device)
             training, checkpoint = Training(spec, dataset, device), CheckpointFile(run.path)
             if saved := checkpoint.read(spec):
                 training.restore(*saved)
             run.rewind_log(training.epoch)
-            yield Started(run.id, str(device), reason, training.parameters, training.epoch)
+            yield Started(run.id, str(device), reason, kernel, kernel_reason, training.parameters, training.epoch)
             diverged = yield from _epochs(training, run, checkpoint, save_every, should_stop)
             result = _result(training, run.id, dataset.fingerprint, diverged)
             run.publish(result)
@@ -89,6 +94,12 @@ def train(
         # Also for a stored result: whoever published it may have been stopped before this line.
         store.rebuild_csv()
     yield Finished(result)
+
+
+def _choose_kernel(spec: RunSpec, device: torch.device) -> tuple[str, str]:
+    if spec.model not in ATTENTION_MODELS:
+        return "dgl", f"{spec.model} has no attention"
+    return choose(spec.kernel, device)
 
 
 def _epochs(

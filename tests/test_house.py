@@ -15,7 +15,7 @@ LEVELS = [
     ("lipgnn", "lipgnn.errors"),
     ("lipgnn.files", "lipgnn.catalog", "lipgnn.claims"),
     ("lipgnn.spec", "lipgnn.runtime"),
-    ("lipgnn.config", "lipgnn.grid", "lipgnn.norms"),
+    ("lipgnn.config", "lipgnn.grid", "lipgnn.norms", "lipgnn.kernels"),
     ("lipgnn.nn",),
     ("lipgnn.models",),
     ("lipgnn.datasets", "lipgnn.store", "lipgnn.checkpoint", "lipgnn.divergence", "lipgnn.training"),

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from types import ModuleType
 
 import torch
 from torch import nn
 
-from lipgnn.errors import DataError, unknown_name
+from lipgnn.errors import DataError, UsageError, unknown_name
+from lipgnn.kernels import implementation
 from lipgnn.runtime import dgl
 
 fn = dgl.function
@@ -35,6 +37,47 @@ def aggregate(
     graph.edata["attention"] = attention
     graph.update_all(fn.u_mul_e("value", "attention", "m"), fn.sum("m", "out"))
     return graph.dstdata["out"], attention
+
+
+def find_kernel(requested: str, device: torch.device, *, fits: bool) -> ModuleType | None:
+    """The module of `lipgnn.kernels` to compute with, or None for the reference.
+
+    Parameters
+    ----------
+    requested : the `kernel` of a layer.
+    fits : whether the layer is one that fused kernels know.
+
+    Raises
+    ------
+    UsageError : a fused kernel was asked for by name, and the layer is not one that it knows.
+    """
+    if requested in ("auto", "dgl") and not fits:
+        return None
+    if not fits:
+        raise UsageError(
+            f"Kernel {requested!r} knows layers without a score norm or with LipschitzNorm, and this is neither.",
+            "Use kernel='auto' or 'dgl'.",
+        )
+    return implementation(requested, device)
+
+
+def project(linear: nn.Linear, x: torch.Tensor, heads: int, *, heads_fastest: bool) -> torch.Tensor:
+    """linear(x) as (N, H, D); with `heads_fastest` the heads lie next to each other in memory.
+
+    The order is that of the weight's rows, which are few: no feature is moved.
+    """
+    if not heads_fastest:
+        return linear(x).view(len(x), heads, -1)
+    weight = linear.weight.unflatten(0, (heads, -1)).transpose(0, 1).flatten(0, 1)
+    bias = None if linear.bias is None else linear.bias.view(heads, -1).t().flatten()
+    return nn.functional.linear(x, weight, bias).view(len(x), -1, heads).transpose(1, 2)
+
+
+def draw_seed(dropout: nn.Dropout) -> int:
+    """A seed for dropout inside a kernel, from torch's generator; 0 where nothing is dropped."""
+    if not dropout.training or dropout.p == 0:
+        return 0
+    return int(torch.randint(2**63 - 1, (), device="cpu"))
 
 
 def check_in_degrees(graph: dgl.DGLGraph, *, allow_zero: bool) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from types import ModuleType
 
 import torch
 from torch import nn
@@ -12,9 +13,12 @@ from lipgnn.nn.attention import (
     aggregate,
     certified_bound,
     check_in_degrees,
+    draw_seed,
+    find_kernel,
     head_norms,
     layer_bound,
     named_score_norm,
+    project,
 )
 from lipgnn.norms import LipschitzNorm
 from lipgnn.runtime import dgl
@@ -45,6 +49,7 @@ class GATConv(nn.Module):
     bias : add a learned bias.
     norm : None, "lip" (LipschitzNorm), or a module called as `norm(graph, scores, z, attn)`.
     kappa : κ of LipschitzNorm; used with "lip" only.
+    kernel : "auto", "dgl", "fused" or "triton": what computes the attention (see `lipgnn.kernels`).
     """
 
     def __init__(
@@ -62,6 +67,7 @@ class GATConv(nn.Module):
         *,
         norm: str | nn.Module | None = None,
         kappa: float = 4.0,
+        kernel: str = "auto",
     ):
         super().__init__()
         self.num_heads = num_heads
@@ -82,6 +88,7 @@ class GATConv(nn.Module):
             self.res_fc = nn.Identity() if residual else None
         own_bias = bias and not linear_residual
         self.bias = nn.Parameter(torch.empty(num_heads * out_feats)) if own_bias else None
+        self.kernel = kernel
         self.norm = named_score_norm(norm, {"lip": lambda: LipschitzNorm(kappa=kappa)})
         self.reset_parameters()
 
@@ -113,9 +120,14 @@ class GATConv(nn.Module):
         """
         check_in_degrees(graph, allow_zero=self.allow_zero_in_degree)
         feat = self.feat_drop(feat)
-        z = self.fc(feat).view(-1, self.num_heads, self.out_feats)  # (N, H, D)
-        scores = self.leaky_relu(self.scores(graph, z))  # (E, H, 1)
-        out, attention = aggregate(graph, scores, z, self.attn_drop)
+        # Fused kernels never hold the attention weights, which only the reference can show.
+        kernel = None if get_attention else self._kernel(feat.device)
+        if kernel:
+            out = self._fused(kernel, graph, feat)
+        else:
+            z = self.fc(feat).view(-1, self.num_heads, self.out_feats)  # (N, H, D)
+            scores = self.leaky_relu(self.scores(graph, z))  # (E, H, 1)
+            out, attention = aggregate(graph, scores, z, self.attn_drop)
         if self.res_fc is not None:
             out = out + self.res_fc(feat).view(-1, self.num_heads, self.out_feats)
         if self.bias is not None:
@@ -123,6 +135,23 @@ class GATConv(nn.Module):
         if self.activation is not None:
             out = self.activation(out)
         return (out, attention) if get_attention else out
+
+    def _kernel(self, device: torch.device) -> ModuleType | None:
+        known = self.norm is None or type(self.norm) is LipschitzNorm
+        return find_kernel(self.kernel, device, fits=known and self.leaky_relu.negative_slope >= 0)
+
+    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, feat: torch.Tensor) -> torch.Tensor:
+        z = project(self.fc, feat, self.num_heads, heads_fastest=kernel.heads_fastest(self.num_heads, self.out_feats))
+        return kernel.additive(
+            graph,
+            z,
+            self.attn_l,
+            self.attn_r,
+            kappa=self.norm and self.norm.kappa,
+            negative_slope=self.leaky_relu.negative_slope,
+            dropout=self.attn_drop.p if self.attn_drop.training else 0.0,
+            seed=draw_seed(self.attn_drop),
+        )
 
     def scores(self, graph: dgl.DGLGraph, z: torch.Tensor) -> torch.Tensor:
         """Normalized scores of all edges before the LeakyReLU, (E, H, 1), from z of shape (N, H, D)."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import ModuleType
 
 import torch
 from torch import nn
@@ -11,9 +12,12 @@ from lipgnn.nn.attention import (
     aggregate,
     certified_bound,
     check_in_degrees,
+    draw_seed,
+    find_kernel,
     head_norms,
     layer_bound,
     named_score_norm,
+    project,
 )
 from lipgnn.norms import DotProductLipschitzNorm
 from lipgnn.runtime import dgl
@@ -42,6 +46,7 @@ class TransformerConv(nn.Module):
     allow_zero_in_degree : let nodes without in-edges pass; their output is the skip alone.
     norm : None, "lip", or a module called as `norm(graph, query, key, value)` that returns scores (E, H, 1).
     kappa, query_norm : of DotProductLipschitzNorm; used with "lip" only.
+    kernel : "auto", "dgl", "fused" or "triton": what computes the attention (see `lipgnn.kernels`).
     """
 
     def __init__(
@@ -58,6 +63,7 @@ class TransformerConv(nn.Module):
         norm: str | nn.Module | None = None,
         kappa: float = 1.0,
         query_norm: str = "node",
+        kernel: str = "auto",
     ):
         super().__init__()
         self.num_heads = num_heads
@@ -70,6 +76,7 @@ class TransformerConv(nn.Module):
         self.skip = nn.Linear(in_feats, width, bias=bias) if skip else None
         self.feat_drop = nn.Dropout(feat_drop)
         self.attn_drop = nn.Dropout(attn_drop)
+        self.kernel = kernel
         lip = {"lip": lambda: DotProductLipschitzNorm(kappa=kappa, query_norm=query_norm)}
         self.norm = named_score_norm(norm, lip)
         self.reset_parameters()
@@ -97,12 +104,37 @@ class TransformerConv(nn.Module):
         """
         check_in_degrees(graph, allow_zero=self.allow_zero_in_degree)
         feat = self.feat_drop(feat)
-        query, key, value = (self._heads(linear(feat)) for linear in (self.query, self.key, self.value))
-        scores = self.scores(graph, query, key, value)
-        out, attention = aggregate(graph, scores, value, self.attn_drop)
+        # Fused kernels never hold the attention weights, which only the reference can show.
+        kernel = None if get_attention else self._kernel(feat.device)
+        if kernel:
+            out = self._fused(kernel, graph, feat)
+        else:
+            query, key, value = (self._heads(linear(feat)) for linear in (self.query, self.key, self.value))
+            scores = self.scores(graph, query, key, value)
+            out, attention = aggregate(graph, scores, value, self.attn_drop)
         if self.skip is not None:
             out = out + self._heads(self.skip(feat))
         return (out, attention) if get_attention else out
+
+    def _kernel(self, device: torch.device) -> ModuleType | None:
+        known = type(self.norm) is DotProductLipschitzNorm and self.norm.query_norm == "node"
+        return find_kernel(self.kernel, device, fits=self.norm is None or known)
+
+    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, feat: torch.Tensor) -> torch.Tensor:
+        heads_fastest = kernel.heads_fastest(self.num_heads, self.out_feats)
+        query, key, value = (
+            project(linear, feat, self.num_heads, heads_fastest=heads_fastest)
+            for linear in (self.query, self.key, self.value)
+        )
+        return kernel.dot_product(
+            graph,
+            query,
+            key,
+            value,
+            kappa=self.norm and self.norm.kappa,
+            dropout=self.attn_drop.p if self.attn_drop.training else 0.0,
+            seed=draw_seed(self.attn_drop),
+        )
 
     def scores(self, graph: dgl.DGLGraph, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
         """Scores of all edges, (E, H, 1), from query, key and value of shape (N, H, D)."""

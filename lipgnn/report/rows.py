@@ -12,7 +12,7 @@ from typing import Any
 
 from lipgnn.errors import DataError, UsageError
 from lipgnn.files import from_csv_text
-from lipgnn.spec import FIELDS
+from lipgnn.spec import FIELDS, HOW, LATER
 from lipgnn.store import COLUMNS, RESULT_FIELDS, Run, Store
 
 Row = dict[str, Any]
@@ -28,7 +28,7 @@ VALUES = tuple(name for name in RESULT_FIELDS if _KINDS[name] is not str)
 _ACCURACIES = tuple(name for name in VALUES if name.endswith("_acc"))
 _REQUIRED = (*FIELDS, "run_id", "status")
 # What may differ between two computations of one run: where, when and how it was started.
-_INCIDENTAL = ("device", "seconds", "seconds_per_epoch", "peak_memory_mb", "version", "command")
+_INCIDENTAL = (*HOW, "seconds", "seconds_per_epoch", "peak_memory_mb", "version", "command")
 _ESSENTIAL = tuple(name for name in COLUMNS if name not in _INCIDENTAL)
 
 
@@ -104,7 +104,7 @@ def _from_csv(path: Path, notes: list[str]) -> Iterator[tuple[str, Row]]:
     if header is None:
         raise DataError(f"{str(path)!r} is empty.", "Give a results.csv with its header, or a store.")
     for name in COLUMNS:
-        if header.count(name) != 1:
+        if header.count(name) != 1 and (name in header or name not in LATER):
             state = "has no column" if name not in header else "has more than one column"
             raise DataError(
                 f"{str(path)!r} {state} {name!r} (row 1).",
@@ -119,7 +119,7 @@ def _from_csv(path: Path, notes: list[str]) -> Iterator[tuple[str, Row]]:
             continue
         if len(record) != len(header):
             raise DataError(f"{place} has {len(record)} cells, the header {len(header)}.", _REMEDY)
-        yield place, _checked(dict(zip(header, map(from_csv_text, record), strict=True)), place)
+        yield place, _checked(LATER | dict(zip(header, map(from_csv_text, record), strict=True)), place)
 
 
 def _records(path: Path) -> Iterator[list[str]]:

@@ -12,6 +12,7 @@ from lipgnn.report.layout import GROUPS, Layout, order
 from lipgnn.report.published import Published
 from lipgnn.report.rows import Row
 from lipgnn.report.statistics import Difference, mean, paired_difference, sample_std
+from lipgnn.spec import HOW
 
 Key = tuple[Any, ...]
 
@@ -179,7 +180,7 @@ def _select(members: list[Row], names: Sequence[str]) -> tuple[list[Row], dict[s
 
 
 def _refuse_mixtures(groups: Iterable[list[Row]], layout: Layout) -> None:
-    free = {*layout.rows, *layout.cols, *layout.over, *layout.best, "device", "version"}
+    free = {*layout.rows, *layout.cols, *layout.over, *layout.best, *HOW, "version"}
     if _DATA_FIELDS & {*layout.over, *layout.best}:
         free.add("fingerprint")
     varying: dict[str, Counter] = defaultdict(Counter)

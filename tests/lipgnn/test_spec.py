@@ -1,4 +1,5 @@
 import dataclasses
+import hashlib
 import json
 
 import pytest
@@ -6,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lipgnn.errors import UsageError
-from lipgnn.spec import FIELDS, RunSpec, parse_value
+from lipgnn.spec import FIELDS, HOW, LATER, RunSpec, parse_value
 
 NUMBERS = [name for name, field in FIELDS.items() if field.type in ("int", "float")]
 CHOICES = [name for name, field in FIELDS.items() if "choices" in field.metadata]
@@ -17,8 +18,9 @@ def test_the_fields_are_those_of_the_contract_in_their_order():
         "dataset split missing model layers hidden heads norm kappa residual weight_norm activation dropout "
         "attn_dropout features lr weight_decay schedule epochs patience select seed device dtype kernel"
     )
-    # clip is an addition to the contract's list.
-    assert " ".join(name for name in FIELDS if name != "clip") == contract
+    # Additions to the contract's list.
+    added = ("clip", "stack", "checkpoint_every")
+    assert " ".join(name for name in FIELDS if name not in added) == contract
 
 
 def test_a_spec_cannot_be_changed():
@@ -82,8 +84,29 @@ def test_the_same_spec_is_the_same_run_however_it_was_written():
     assert RunSpec(layers="4", lr="0.005").run_id("f") == RunSpec(lr=5e-3, layers=4).run_id("f")
 
 
-def test_the_device_is_no_part_of_the_run():
-    assert RunSpec(device="cpu").run_id("f") == RunSpec(device="cuda:1").run_id("f")
+@pytest.mark.parametrize("name, value", [("device", "cuda:1"), ("kernel", "triton"), ("checkpoint_every", "4")])
+def test_where_and_how_is_no_part_of_the_run(name, value):
+    assert name in HOW
+    assert RunSpec(**{name: value}).run_id("f") == RunSpec().run_id("f")
+
+
+def test_a_later_field_leaves_the_ids_of_older_runs_as_they_were():
+    older = {name: value for name, value in RunSpec().to_dict().items() if name not in (*LATER, *HOW)}
+    canonical = json.dumps({"schema": 1, "fingerprint": "f", "spec": older}, sort_keys=True)
+    assert RunSpec().run_id("f") == hashlib.sha256(canonical.encode()).hexdigest()[:12]
+    assert RunSpec(stack="reversible").run_id("f") != RunSpec().run_id("f")
+
+
+@pytest.mark.parametrize("value", ["-1", "often", "1.5", ""])
+def test_a_distance_of_checkpoints_that_is_none_is_refused(value):
+    with pytest.raises(UsageError, match="auto or a whole number"):
+        RunSpec(checkpoint_every=value)
+
+
+@pytest.mark.parametrize("others, problem", [({"residual": "none"}, "residual"), ({"hidden": 3}, "hidden is 3")])
+def test_a_stack_that_cannot_be_reversed_is_refused(others, problem):
+    with pytest.raises(UsageError, match=problem):
+        RunSpec(stack="reversible", **others)
 
 
 def test_other_data_is_another_run():
@@ -91,7 +114,7 @@ def test_other_data_is_another_run():
 
 
 @given(
-    st.sampled_from([name for name in FIELDS if name not in ("device", "weight_norm", "kernel", "norm", "model")]),
+    st.sampled_from([name for name in FIELDS if name not in (*HOW, "weight_norm", "norm", "model")]),
     st.integers(2, 10**6),
 )
 def test_every_other_field_is_part_of_the_run(name, number):

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 
 from lipgnn.errors import DataError, LipgnnError, UsageError
 from lipgnn.report.rows import VALUES, read_results
+from lipgnn.spec import LATER
 from lipgnn.store import COLUMNS
 
 
@@ -74,11 +75,18 @@ def test_the_same_run_with_another_result_is_refused(rows, path):
         assert part in caught.value.message
 
 
-@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize("column", [name for name in COLUMNS if name not in LATER])
 def test_a_missing_column_is_named(rows, path, column):
     path.write_text(to_csv([{**row} for row in rows]).replace(column, "other", 1))
     with pytest.raises(DataError, match=f"column '{column}'"):
         read_results([path])
+
+
+@pytest.mark.parametrize("column", LATER)
+def test_rows_from_before_a_column_existed_have_what_was_then(rows, path, column):
+    older = [{name: value for name, value in row.items() if name != column} for row in rows]
+    path.write_text(to_csv(older, [name for name in COLUMNS if name != column]))
+    assert [row[column] for row in read_results([path]).rows] == [LATER[column]] * len(rows)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,10 @@
+"""Fused implementations of the attention step: scores, LipschitzNorm, softmax and weighted sum in one pass.
+
+DGL's message passing (`lipgnn.nn`) is the reference which each of them equals, in outputs and gradients. Every
+implementation is a module with the same two functions, `additive` (GAT) and `dot_product` (Graph Transformer), and
+with `obstacle`, which says why it cannot be used.
+"""
+
+from lipgnn.kernels.choice import choose, implementation
+
+__all__ = ["choose", "implementation"]

@@ -1,0 +1,47 @@
+"""Which implementation of the attention step is used, and why."""
+
+from __future__ import annotations
+
+import importlib
+from types import ModuleType
+
+import torch
+
+from lipgnn.catalog import KERNELS, check_name
+from lipgnn.errors import EnvironmentBroken
+
+_MODULES = {"fused": "lipgnn.kernels.fused", "triton": "lipgnn.kernels.triton"}
+
+
+def choose(requested: str, device: torch.device) -> tuple[str, str]:
+    """The kernel for a request, and the reason for the choice.
+
+    Parameters
+    ----------
+    requested : "auto", "dgl", "fused" or "triton".
+    device : where the tensors are.
+
+    Raises
+    ------
+    EnvironmentBroken : the kernel was asked for by name and cannot be used here.
+    """
+    check_name("kernel", requested, KERNELS)
+    if requested == "dgl":
+        return "dgl", "asked for"
+    if requested == "auto":
+        # Triton's kernel has not met a GPU yet; it is used where it is asked for.
+        obstacle = _module("fused").obstacle(device)
+        return ("dgl", obstacle) if obstacle else ("fused", "the fastest on this device")
+    if obstacle := _module(requested).obstacle(device):
+        raise EnvironmentBroken(f"Kernel {requested!r} was asked for, but {obstacle}.", "Use --kernel auto.")
+    return requested, "asked for"
+
+
+def implementation(requested: str, device: torch.device) -> ModuleType | None:
+    """The module that implements the chosen kernel; None for the reference."""
+    name, _ = choose(requested, device)
+    return None if name == "dgl" else _module(name)
+
+
+def _module(name: str) -> ModuleType:
+    return importlib.import_module(_MODULES[name])
