@@ -125,7 +125,7 @@ def test_a_wrong_type_in_a_result_file_is_refused(rows, write_store, tmp_path):
     "change, problem",
     [
         (lambda text: "", "is empty"),
-        (lambda text: text + "cora,public\n", "row 6 has 2 cells, the header 44"),
+        (lambda text: text + "cora,public\n", f"row 6 has 2 cells, the header {len(COLUMNS)}"),
         (lambda text: text + '"cora', "line 6"),
         (lambda text: text.replace("split", "dataset", 1), "more than one column 'dataset'"),
         (lambda text: text + "x" * 200_000 + "\n", "field larger than field limit"),
