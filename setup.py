@@ -1,3 +1,27 @@
-from setuptools import setup
+"""Everything is in setup.cfg but the compiled kernel, which is built where it is installed."""
 
-setup()
+import glob
+import platform
+
+from setuptools import Extension, setup
+
+FLAGS = ["-O3", "-std=c++17", "-fopenmp", "-fno-math-errno", "-Wno-psabi"]
+if platform.machine() in ("x86_64", "AMD64"):
+    # Not -march=native: a folder of packages may be shared by machines with different processors. Those without AVX2
+    # are found out when the program runs (lipgnn/kernels/native.py).
+    FLAGS += ["-mavx2", "-mfma"]
+
+setup(
+    ext_modules=[
+        Extension(
+            "lipgnn.kernels._native",
+            sources=["lipgnn/kernels/native/attention.cpp"],
+            depends=sorted(glob.glob("lipgnn/kernels/native/*.h")),
+            extra_compile_args=FLAGS,
+            extra_link_args=["-fopenmp"],
+            language="c++",
+            # Without a compiler the program works all the same, with DGL's message passing.
+            optional=True,
+        )
+    ]
+)

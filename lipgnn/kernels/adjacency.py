@@ -15,7 +15,8 @@ from lipgnn.runtime import dgl
 _PIECE = 2048
 _MOST_PIECES = 256
 
-_made: weakref.WeakKeyDictionary = weakref.WeakKeyDictionary()
+# By the identity of DGL's index, which cannot be hashed; entries go when it goes.
+_made: dict[int, Adjacency] = {}
 
 
 @dataclass(frozen=True)
@@ -62,9 +63,10 @@ class Adjacency:
         """
         # DGL's index is replaced, not changed, when edges are added or removed, and local copies share it.
         index = graph._graph
-        if index not in _made:
-            _made[index] = cls._make(graph)
-        return _made[index]
+        if id(index) not in _made:
+            _made[id(index)] = cls._make(graph)
+            weakref.finalize(index, _made.pop, id(index))
+        return _made[id(index)]
 
     @classmethod
     def _make(cls, graph: dgl.DGLGraph) -> Adjacency:

@@ -1,0 +1,267 @@
+// Attention with additive scores (GAT), with or without LipschitzNorm. For every target i, source j and head:
+//
+//   x_ij = (a_l.z_j + a_r.z_i) c_i,   c_i = 1 or 1 / (kappa |a| sqrt(max_j |z_j|^2 + |z_i|^2))
+//   p_ij = exp(LeakyReLU(x_ij) + b_i),   b_i = -log sum_j exp(LeakyReLU(x_ij)),   out_i = sum_j p_ij z_j
+//
+// Backward recomputes p_ij from the values of its two nodes. With G = d loss / d out, d_ij = G_i.z_j and slope m_ij:
+//
+//   t_i = sum_j p_ij d_ij,   dx_ij = m_ij p_ij (d_ij - t_i),   dz_j = sum_i p_ij G_i + ...,   d log c_i = sum_j dx_ij x_ij
+#pragma once
+
+#include "attention.h"
+
+namespace lipgnn {
+
+// All arrays; rows of z, attn and grad_z are in the order of the layout, those of out and grad_out width fastest.
+// P is the number of heads, filled up to whole vectors.
+template <typename T>
+struct Additive {
+  Graph graph;
+  int64_t heads, width, heads_fastest;
+  int64_t normalize, shift;  // LipschitzNorm; whether scores can be too large for exp without taking off the largest
+  double slope, dropout;
+  uint64_t seed;
+  const T* z;           // (N, H D)
+  const T* attn;        // (2, H D): a_l, a_r
+  const T* attn_scale;  // (P): 1 / (kappa |a|)
+  T* source;            // (N, 2, P): a_l.z_j, |z_j|
+  T* target;            // (N, 4, P): a_r.z_i, c_i, b_i, t_i
+  int32_t* longest;     // (N, P): the source with the largest |z_j|, -1 for none
+  T* out;               // (N, H, D)
+  // backward
+  const T* grad_out;  // (N, H, D)
+  T* grad_rows;       // (N, H D): grad_out in the order of the layout, where that is another
+  T* grad_right;      // (N, P): d loss / d a_r.z_i
+  T* grad_length;     // (N, 2, P): d loss / d |z_i| as target, d loss / d max_j |z_j|
+  T* grad_longest;    // (P, N): the latter, brought to the longest sources
+  T* grad_z;          // (N, H D)
+  T* partial;         // (pieces, 2 H D + P): shares of d loss / d a_l, d loss / d a_r, d loss / d log |a|
+};
+
+template <typename Rows>
+class AdditiveAttention : Attention<Rows> {
+  using Base = Attention<Rows>;
+  using typename Base::M;
+  using typename Base::T;
+  using typename Base::V;
+  using Base::graph_, Base::rows_, Base::dropout_, Base::size_, Base::padded_, Base::L, Base::keep, Base::save;
+  static constexpr int G = Rows::G;
+
+ public:
+  explicit AdditiveAttention(const Additive<T>& arrays)
+      : Base(arrays.graph, arrays.heads, arrays.width, arrays.dropout, arrays.seed), a_(arrays), slope_(T(arrays.slope)) {}
+
+  void forward() const {
+    for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { describe_nodes(first, end); });
+    for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { attend(first, end); });
+  }
+
+  void backward() const {
+    const size_t share = 2 * size_ + padded_;
+    for_pieces(graph_.incoming, graph_.threads, [&](int64_t piece, int64_t first, int64_t end) {
+      targets(first, end, a_.partial + piece * share + 2 * size_);
+    });
+    if (a_.normalize) this->bring_to_longest(a_.grad_longest, a_.longest, padded_, a_.grad_length + padded_, 2 * padded_);
+    for_pieces(graph_.outgoing, graph_.threads, [&](int64_t piece, int64_t first, int64_t end) {
+      sources(first, end, a_.partial + piece * share);
+    });
+  }
+
+ private:
+  T* source(int64_t node) const { return a_.source + node * 2 * padded_; }
+  T* target(int64_t node) const { return a_.target + node * 4 * padded_; }
+  const T* z(int64_t node) const { return a_.z + node * size_; }
+  const T* grad(int64_t node) const { return (Rows::transposed ? a_.grad_rows : a_.grad_out) + node * size_; }
+
+  // a_l.z, a_r.z and |z| of every node.
+  void describe_nodes(int64_t first, int64_t end) const {
+    V value[G];
+    typename Rows::Row scratch(size_);
+    for (int64_t node = first; node < end; ++node) {
+      rows_.dot(a_.attn, z(node), value);
+      save(source(node), value);
+      rows_.dot(a_.attn + size_, z(node), value);
+      save(target(node), value);
+      if (!a_.normalize) continue;
+      this->length(z(node), scratch, value);
+      save(source(node) + padded_, value);
+    }
+  }
+
+  // c_i and the largest score of every target, then its attention in one pass over its neighbours.
+  void attend(int64_t first, int64_t end) const {
+    const EdgeOrder& order = graph_.incoming;
+    V inverse[G], highest[G], total[G], weight[G];
+    typename Rows::Row sum(size_);
+    for (int64_t i = first; i < end; ++i) {
+      const int64_t begin = order.start[i], stop = order.start[i + 1];
+      scan_neighbours(i, begin, stop, inverse, highest);
+      for (int g = 0; g < rows_.groups(); ++g) total[g] = V{};
+      rows_.clear(sum.data());
+      for (int64_t e = begin; e < stop; ++e) {
+        const int64_t j = order.other[e];
+        if (e + kAhead < graph_.num_edges) fetch(z(order.other[e + kAhead]), size_);
+        for (int g = 0; g < rows_.groups(); ++g) {
+          const V x = (load<V>(source(j) + g * L) + load<V>(target(i) + g * L)) * inverse[g];
+          const V p = exponential<T, L>(this->leaky(x, slope_) - highest[g]);
+          total[g] += p;
+          weight[g] = dropout_.on ? p * keep(order.edge_id[e], g) : p;
+        }
+        rows_.add(sum.data(), weight, z(j));
+      }
+      for (int g = 0; g < rows_.groups(); ++g) {
+        const V safe = begin < stop ? total[g] : fill<T, L>(1);
+        weight[g] = 1 / safe;
+        store(target(i) + padded_ + g * L, inverse[g]);
+        store(target(i) + 2 * padded_ + g * L, -highest[g] - logarithm<T, L>(safe));
+      }
+      rows_.scale(sum.data(), weight);
+      rows_.write(a_.out + i * size_, sum.data());
+    }
+  }
+
+  // First pass over the neighbours of a target: the longest of them, which gives c_i, and the largest score, which is
+  // that of the largest a_l.z_j because LeakyReLU rises.
+  void scan_neighbours(int64_t i, int64_t begin, int64_t stop, V* inverse, V* highest) const {
+    for (int g = 0; g < rows_.groups(); ++g) {
+      const size_t at = g * L;
+      inverse[g] = fill<T, L>(1);
+      highest[g] = V{};
+      if (a_.normalize) {
+        V longest;
+        M number;
+        this->find_longest(a_.source + padded_ + at, 2 * padded_, begin, stop, &longest, &number);
+        this->save_numbers(a_.longest + i * padded_ + at, number);
+        const V size = size_of(i, at, longest);
+        inverse[g] = (1 / size) * load<V>(a_.attn_scale + at) / root<T, L>(ratio_of(i, at, longest, size));
+      }
+      if (a_.shift && begin < stop) {
+        V left = load<V>(source(graph_.incoming.other[begin]) + at);
+        for (int64_t e = begin + 1; e < stop; ++e) {
+          if (e + 2 * kAhead < graph_.num_edges) __builtin_prefetch(source(graph_.incoming.other[e + 2 * kAhead]) + at);
+          left = larger(left, load<V>(source(graph_.incoming.other[e]) + at));
+        }
+        highest[g] = this->leaky((left + load<V>(target(i) + at)) * inverse[g], slope_);
+      }
+    }
+  }
+
+  // max(longest neighbour, own length), or 1 where both are zero.
+  V size_of(int64_t i, size_t at, V longest) const {
+    return this->nonzero(larger(longest, load<V>(source(i) + padded_ + at)));
+  }
+
+  // (longest^2 + own^2) / size^2, or 1 where both are zero.
+  V ratio_of(int64_t i, size_t at, V longest, V size) const {
+    const V own = load<V>(source(i) + padded_ + at) / size;
+    longest /= size;
+    return this->nonzero(longest * longest + own * own);
+  }
+
+  // Gradients of the values of every target: t_i, d a_r.z_i and, through log c_i, of both lengths.
+  void targets(int64_t first, int64_t end, T* log_length) const {
+    const EdgeOrder& order = graph_.incoming;
+    V d[G], base[G], t[G], slopes[G], gains[G], bends[G], turns[G], sum[G];
+    for (int g = 0; g < rows_.groups(); ++g) sum[g] = V{};
+    for (int64_t i = first; i < end; ++i) {
+      if (Rows::transposed) rows_.read(a_.grad_rows + i * size_, a_.grad_out + i * size_);
+      const int64_t begin = order.start[i], stop = order.start[i + 1];
+      for (int g = 0; g < rows_.groups(); ++g) base[g] = t[g] = slopes[g] = gains[g] = bends[g] = turns[g] = V{};
+      for (int64_t e = begin; e < stop; ++e) {
+        const int64_t j = order.other[e];
+        if (e + kAhead < graph_.num_edges) {
+          fetch(z(order.other[e + kAhead]), size_);
+          fetch(source(order.other[e + kAhead]), padded_);
+        }
+        rows_.dot(grad(i), z(j), d);
+        for (int g = 0; g < rows_.groups(); ++g) {
+          const T* at = target(i) + g * L;
+          const V x = (load<V>(source(j) + g * L) + load<V>(at)) * load<V>(at + padded_);
+          const V m = x > 0 ? fill<T, L>(1) : fill<T, L>(slope_);
+          const V p = exponential<T, L>(x * m + load<V>(at + 2 * padded_)), pm = p * m;
+          if (dropout_.on) d[g] *= keep(order.edge_id[e], g);
+          // Only differences between neighbours matter: counted from the first of them, little is lost where all are
+          // nearly alike, as they are in deep networks.
+          if (e == begin) base[g] = d[g];
+          const V change = d[g] - base[g];
+          t[g] += p * change;
+          slopes[g] += pm;
+          gains[g] += pm * change;
+          bends[g] += pm * x;
+          turns[g] += pm * change * x;
+        }
+      }
+      for (int g = 0; g < rows_.groups(); ++g) {
+        const size_t at = g * L;
+        store(target(i) + 3 * padded_ + at, t[g] + base[g]);
+        store(a_.grad_right + i * padded_ + at, (gains[g] - t[g] * slopes[g]) * load<V>(target(i) + padded_ + at));
+        if (a_.normalize) sum[g] += to_lengths(i, at, t[g] * bends[g] - turns[g]);
+      }
+    }
+    save(log_length, sum);
+  }
+
+  // From d loss / d log(1 / c_i) to the two lengths under its root; the same goes to log |a|.
+  V to_lengths(int64_t i, size_t at, V gradient) const {
+    const V longest = this->lengths_of(a_.longest + i * padded_ + at, a_.source + padded_ + at, 2 * padded_);
+    const V size = size_of(i, at, longest);
+    const V share = gradient / (ratio_of(i, at, longest, size) * size);
+    T* lengths = a_.grad_length + i * 2 * padded_ + at;
+    store(lengths, share * (load<V>(source(i) + padded_ + at) / size));
+    store(lengths + padded_, share * (longest / size));
+    return gradient;
+  }
+
+  // Gradient of every node's features, as a source of others and through its own values.
+  void sources(int64_t first, int64_t end, T* grad_attn) const {
+    const EdgeOrder& order = graph_.outgoing;
+    V d[G], weight[G], left[G];
+    typename Rows::Row sum(size_);
+    rows_.clear(grad_attn);
+    rows_.clear(grad_attn + size_);
+    for (int64_t j = first; j < end; ++j) {
+      for (int g = 0; g < rows_.groups(); ++g) left[g] = V{};
+      rows_.clear(sum.data());
+      for (int64_t e = order.start[j]; e < order.start[j + 1]; ++e) {
+        const int64_t i = order.other[e];
+        if (e + kAhead < graph_.num_edges) {
+          fetch(grad(order.other[e + kAhead]), size_);
+          fetch(target(order.other[e + kAhead]), 4 * padded_);
+        }
+        rows_.dot(grad(i), z(j), d);
+        for (int g = 0; g < rows_.groups(); ++g) {
+          const T* at = target(i) + g * L;
+          const V inverse = load<V>(at + padded_);
+          const V x = (load<V>(source(j) + g * L) + load<V>(at)) * inverse;
+          const V m = x > 0 ? fill<T, L>(1) : fill<T, L>(slope_);
+          const V p = exponential<T, L>(x * m + load<V>(at + 2 * padded_));
+          const V kept = dropout_.on ? keep(order.edge_id[e], g) : fill<T, L>(1);
+          left[g] += p * m * (d[g] * kept - load<V>(at + 3 * padded_)) * inverse;
+          weight[g] = p * kept;
+        }
+        rows_.add(sum.data(), weight, grad(i));
+      }
+      through_own_values(j, left, sum.data(), grad_attn);
+      rows_.copy(a_.grad_z + j * size_, sum.data());
+    }
+  }
+
+  // a_l.z_j, a_r.z_j and |z_j| back to z_j, and the first two to a_l and a_r.
+  void through_own_values(int64_t j, const V* left, T* sum, T* grad_attn) const {
+    V right[G], length[G];
+    for (int g = 0; g < rows_.groups(); ++g) right[g] = load<V>(a_.grad_right + j * padded_ + g * L);
+    rows_.add(sum, left, a_.attn);
+    rows_.add(sum, right, a_.attn + size_);
+    rows_.add(grad_attn, left, z(j));
+    rows_.add(grad_attn + size_, right, z(j));
+    if (!a_.normalize) return;
+    for (int g = 0; g < rows_.groups(); ++g)
+      length[g] = load<V>(a_.grad_length + j * 2 * padded_ + g * L) + this->brought(a_.grad_longest, j, g);
+    this->add_length_gradient(sum, length, source(j) + padded_, z(j));
+  }
+
+  const Additive<T>& a_;
+  const T slope_;
+};
+
+}  // namespace lipgnn

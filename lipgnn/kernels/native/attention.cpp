@@ -1,0 +1,36 @@
+// What Python calls, through ctypes: one function for each form, direction and floating-point type.
+#include "additive.h"
+#include "dot_product.h"
+
+namespace lipgnn {
+
+// Calls run with the layout that fits the arrays.
+template <typename T, typename Run>
+void with_rows(int64_t heads, int64_t width, bool heads_fastest, const Run& run) {
+  if (heads_fastest && heads == 8 && width == 8) return run(HeadsFastest<T, 8, 8>(heads, width));
+  if (heads_fastest && heads == 8) return run(HeadsFastest<T, 8, 0>(heads, width));
+  if (heads_fastest) return run(HeadsFastest<T, 4, 0>(heads, width));
+  if (heads <= 4) return run(WidthFastest<T, 4, 1>(heads, width));
+  if (heads <= 8) return run(WidthFastest<T, 8, 1>(heads, width));
+  return run(WidthFastest<T, 8, 0>(heads, width));
+}
+
+template <template <typename> class Form, typename Arrays>
+void run(const Arrays& arrays, bool backward) {
+  using T = std::remove_pointer_t<decltype(arrays.out)>;
+  with_rows<T>(arrays.heads, arrays.width, arrays.heads_fastest, [&](auto rows) {
+    const Form<decltype(rows)> form(arrays);
+    backward ? form.backward() : form.forward();
+  });
+}
+
+}  // namespace lipgnn
+
+#define LIPGNN_EXPORT(name, Form, Arrays, type, suffix)                                                              \
+  extern "C" void name##_forward_##suffix(const lipgnn::Arrays<type>* a) { lipgnn::run<lipgnn::Form>(*a, false); } \
+  extern "C" void name##_backward_##suffix(const lipgnn::Arrays<type>* a) { lipgnn::run<lipgnn::Form>(*a, true); }
+
+LIPGNN_EXPORT(additive, AdditiveAttention, Additive, float, float32)
+LIPGNN_EXPORT(additive, AdditiveAttention, Additive, double, float64)
+LIPGNN_EXPORT(dot_product, DotProductAttention, DotProduct, float, float32)
+LIPGNN_EXPORT(dot_product, DotProductAttention, DotProduct, double, float64)

@@ -1,0 +1,114 @@
+// What both forms of attention share: the layout of rows and values, and lengths with their gradients.
+#pragma once
+
+#include <vector>
+
+#include "graph.h"
+#include "philox.h"
+#include "rows.h"
+
+namespace lipgnn {
+
+constexpr int kAhead = 6;  // edges between asking for a row and using it
+
+template <typename Rows>
+class Attention {
+ protected:
+  using T = typename Rows::T;
+  static constexpr int L = Rows::L;
+  using V = Vector<T, L>;
+  using M = Mask<T, L>;
+  static constexpr T tiny = std::numeric_limits<T>::min();
+
+  Attention(const Graph& graph, int64_t heads, int64_t width, double dropout, uint64_t seed)
+      : graph_(graph), rows_(heads, width), dropout_(dropout, seed), size_(rows_.size()),
+        padded_(size_t(rows_.groups()) * L) {}
+
+  static V nonzero(V size) { return size > tiny ? size : fill<T, L>(1); }
+
+  static V leaky(V x, T slope) { return x > 0 ? x : x * slope; }
+
+  void save(T* to, const V* values) const {
+    for (int g = 0; g < rows_.groups(); ++g) store(to + g * L, values[g]);
+  }
+
+  // |row| for every head. Divided by the largest entry first, so that no square can overflow or vanish.
+  void length(const T* row, typename Rows::Row& scratch, V* result) const {
+    V top[Rows::G];
+    rows_.largest(row, top);
+    for (int g = 0; g < rows_.groups(); ++g) {
+      top[g] = nonzero(top[g]);
+      result[g] = 1 / top[g];
+    }
+    rows_.copy(scratch.data(), row);
+    rows_.scale(scratch.data(), result);
+    rows_.dot(scratch.data(), scratch.data(), result);
+    for (int g = 0; g < rows_.groups(); ++g) result[g] = top[g] * root<T, L>(result[g]);
+  }
+
+  // row += gradient of |row|, times d loss / d |row|.
+  void add_length_gradient(T* sum, V* gradient, const T* lengths, const T* row) const {
+    for (int g = 0; g < rows_.groups(); ++g) {
+      const V own = load<V>(lengths + g * L);
+      gradient[g] = own > tiny ? gradient[g] / own : V{};
+    }
+    rows_.add(sum, gradient, row);
+  }
+
+  // The longest of a target's neighbours and its number, the first where several are; `lengths` is (N, stride).
+  void find_longest(const T* lengths, size_t stride, int64_t begin, int64_t stop, V* length, M* number) const {
+    const int32_t* other = graph_.incoming.other;
+    *length = fill<T, L>(-1);
+    *number = M{} - 1;
+    for (int64_t e = begin; e < stop; ++e) {
+      const V candidate = load<V>(lengths + other[e] * stride);
+      if (e + 2 * kAhead < graph_.num_edges) __builtin_prefetch(lengths + other[e + 2 * kAhead] * stride);
+      const M better = candidate > *length;
+      *length = better ? candidate : *length;
+      *number = better ? M{} + Integer<T>(other[e]) : *number;
+    }
+    *length = begin < stop ? *length : V{};
+  }
+
+  static void save_numbers(int32_t* to, M numbers) {
+    for (int lane = 0; lane < L; ++lane) to[lane] = int32_t(numbers[lane]);
+  }
+
+  // The lengths of the longest neighbours again, from their numbers.
+  static V lengths_of(const int32_t* numbers, const T* lengths, size_t stride) {
+    V result{};
+    for (int lane = 0; lane < L; ++lane)
+      if (numbers[lane] >= 0) result[lane] = lengths[numbers[lane] * stride + lane];
+    return result;
+  }
+
+  // sum[head][j] = the gradients of all targets whose longest neighbour is j; numbers and gradients are (N, P) with a
+  // stride. Every head on its own, so that no two threads meet and every sum is taken in the order of the targets.
+  void bring_to_longest(T* sums, const int32_t* numbers, size_t number_stride, const T* gradients,
+                        size_t gradient_stride) const {
+#pragma omp parallel for schedule(dynamic, 1) num_threads(int(graph_.threads))
+    for (int64_t head = 0; head < int64_t(padded_); ++head) {
+      T* sum = sums + head * graph_.num_nodes;
+      for (int64_t i = 0; i < graph_.num_nodes; ++i) sum[i] = 0;
+      for (int64_t i = 0; i < graph_.num_nodes; ++i) {
+        const int32_t j = numbers[i * number_stride + head];
+        if (j >= 0) sum[j] += gradients[i * gradient_stride + head];
+      }
+    }
+  }
+
+  V brought(const T* sums, int64_t node, int group) const {
+    V result;
+    for (int lane = 0; lane < L; ++lane) result[lane] = sums[(group * L + lane) * graph_.num_nodes + node];
+    return result;
+  }
+
+  V keep(int64_t edge_id, int group) const { return dropout_.template factors<L>(edge_id, group * L); }
+
+  const Graph& graph_;
+  const Rows rows_;
+  const Dropout<T> dropout_;
+  const size_t size_, padded_;
+};
+
+}  // namespace lipgnn

@@ -1,0 +1,299 @@
+// Attention with dot-product scores (Graph Transformer), with or without LipschitzNorm. For every target i, source j, head:
+//
+//   x_ij = (f_i q_i).k_j s_i,   p_ij = exp(x_ij + b_i),   b_i = -log sum_j exp(x_ij),   out_i = sum_j p_ij v_j
+//
+// f_i s_i = 1 / sqrt(D), or 1 / (kappa max{u v, u w, v w}) with u = |q_i|, v = max_j |k_j|, w = max_j |v_j|; two factors,
+// because their product could be too small to write down. Backward recomputes p_ij. With d_ij = G_i.v_j:
+//
+//   t_i = sum_j p_ij d_ij,   dx_ij = p_ij (d_ij - t_i),   dq_i = f_i s_i sum_j dx_ij k_j + ...,   dk_j = sum_i dx_ij f_i s_i q_i + ...
+#pragma once
+
+#include "attention.h"
+
+namespace lipgnn {
+
+// All arrays; rows of q, k, v and their gradients are in the order of the layout, those of out and grad_out width fastest.
+template <typename T>
+struct DotProduct {
+  Graph graph;
+  int64_t heads, width, heads_fastest;
+  int64_t normalize, shift;  // LipschitzNorm; whether scores can be too large for exp without taking off the largest
+  double kappa, dropout;
+  uint64_t seed;
+  const T *query, *key, *value;  // (N, H D)
+  T* length;                     // (N, 3, P): |q_i|, |k_i|, |v_i|
+  T* target;                     // (N, 4, P): f_i, s_i, b_i, t_i
+  int32_t* longest;              // (N, 2, P): the sources with the largest |k_j| and |v_j|, -1 for none
+  T* out;                        // (N, H, D)
+  // backward
+  const T* grad_out;                     // (N, H, D)
+  T* grad_rows;                          // (N, H D): grad_out in the order of the layout, where that is another
+  T* grad_length;                        // (N, 2, P): d loss / d max_j |k_j|, d loss / d max_j |v_j|
+  T* grad_longest;                       // (2, P, N): these, brought to the longest sources
+  T *grad_query, *grad_key, *grad_value; // (N, H D)
+};
+
+template <typename Rows>
+class DotProductAttention : Attention<Rows> {
+  using Base = Attention<Rows>;
+  using typename Base::M;
+  using typename Base::T;
+  using typename Base::V;
+  using Base::graph_, Base::rows_, Base::dropout_, Base::size_, Base::padded_, Base::L, Base::keep, Base::save;
+  static constexpr int G = Rows::G;
+  static constexpr int kBlock = 16;  // edges whose scores are computed before any of them is used
+
+ public:
+  explicit DotProductAttention(const DotProduct<T>& arrays)
+      : Base(arrays.graph, arrays.heads, arrays.width, arrays.dropout, arrays.seed), a_(arrays) {}
+
+  void forward() const {
+    if (a_.normalize)
+      for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { measure(first, end); });
+    for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { attend(first, end); });
+  }
+
+  void backward() const {
+    for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { targets(first, end); });
+    for (int which = 0; a_.normalize && which < 2; ++which)
+      this->bring_to_longest(brought_to(which), a_.longest + which * padded_, 2 * padded_, a_.grad_length + which * padded_,
+                             2 * padded_);
+    for_pieces(graph_.outgoing, graph_.threads, [&](int64_t, int64_t first, int64_t end) { sources(first, end); });
+  }
+
+ private:
+  T* lengths(int64_t node) const { return a_.length + node * 3 * padded_; }
+  T* target(int64_t node) const { return a_.target + node * 4 * padded_; }
+  T* brought_to(int which) const { return a_.grad_longest + which * padded_ * graph_.num_nodes; }
+  const T* query(int64_t node) const { return a_.query + node * size_; }
+  const T* key(int64_t node) const { return a_.key + node * size_; }
+  const T* value(int64_t node) const { return a_.value + node * size_; }
+  const T* grad(int64_t node) const { return (Rows::transposed ? a_.grad_rows : a_.grad_out) + node * size_; }
+
+  void measure(int64_t first, int64_t end) const {
+    V length[G];
+    typename Rows::Row scratch(size_);
+    for (int64_t node = first; node < end; ++node) {
+      const T* rows[] = {query(node), key(node), value(node)};
+      for (int which = 0; which < 3; ++which) {
+        this->length(rows[which], scratch, length);
+        save(lengths(node) + which * padded_, length);
+      }
+    }
+  }
+
+  // The factors of every target, then its attention: scores of a block of neighbours, then their values. Where scores
+  // are not bounded, what was summed is scaled down when a block brings a larger one.
+  void attend(int64_t first, int64_t end) const {
+    const EdgeOrder& order = graph_.incoming;
+    V first_factor[G], second_factor[G], highest[G], total[G], weight[G];
+    std::vector<T> scores(kBlock * padded_);
+    typename Rows::Row scaled(size_), sum(size_);
+    for (int64_t i = first; i < end; ++i) {
+      const int64_t begin = order.start[i], stop = order.start[i + 1];
+      find_factors(i, begin, stop, first_factor, second_factor);
+      rows_.copy(scaled.data(), query(i));
+      rows_.scale(scaled.data(), first_factor);
+      rows_.clear(sum.data());
+      for (int g = 0; g < rows_.groups(); ++g) {
+        total[g] = V{};
+        highest[g] = a_.shift ? fill<T, L>(std::numeric_limits<T>::lowest()) : V{};
+      }
+      for (int64_t block = begin; block < stop; block += kBlock) {
+        const int64_t last = block + kBlock < stop ? block + kBlock : stop;
+        score(scaled.data(), second_factor, block, last, scores.data());
+        if (a_.shift) raise(scores.data(), last - block, highest, total, sum.data());
+        for (int64_t e = block; e < last; ++e) {
+          for (int g = 0; g < rows_.groups(); ++g) {
+            const V p = exponential<T, L>(load<V>(scores.data() + (e - block) * padded_ + g * L) - highest[g]);
+            total[g] += p;
+            weight[g] = dropout_.on ? p * keep(order.edge_id[e], g) : p;
+          }
+          rows_.add(sum.data(), weight, value(order.other[e]));
+        }
+      }
+      for (int g = 0; g < rows_.groups(); ++g) {
+        const V safe = begin < stop ? total[g] : fill<T, L>(1);
+        weight[g] = 1 / safe;
+        store(target(i) + 2 * padded_ + g * L, begin < stop ? -highest[g] - logarithm<T, L>(safe) : V{});
+      }
+      rows_.scale(sum.data(), weight);
+      rows_.write(a_.out + i * size_, sum.data());
+    }
+  }
+
+  void score(const T* scaled, const V* factor, int64_t block, int64_t last, T* scores) const {
+    const int32_t* other = graph_.incoming.other;
+    V score[G];
+    for (int64_t e = block; e < last; ++e) {
+      fetch(value(other[e]), size_);
+      if (e + kAhead < graph_.num_edges) fetch(key(other[e + kAhead]), size_);
+      rows_.dot(scaled, key(other[e]), score);
+      for (int g = 0; g < rows_.groups(); ++g) score[g] *= factor[g];
+      save(scores + (e - block) * padded_, score);
+    }
+  }
+
+  void raise(const T* scores, int64_t count, V* highest, V* total, T* sum) const {
+    V down[G];
+    for (int g = 0; g < rows_.groups(); ++g) {
+      V top = highest[g];
+      for (int64_t k = 0; k < count; ++k) top = larger(top, load<V>(scores + k * padded_ + g * L));
+      down[g] = exponential<T, L>(highest[g] - top);
+      total[g] *= down[g];
+      highest[g] = top;
+    }
+    rows_.scale(sum, down);
+  }
+
+  // f_i and s_i, kept for backward with the numbers of the longest neighbours.
+  void find_factors(int64_t i, int64_t begin, int64_t stop, V* first_factor, V* second_factor) const {
+    for (int g = 0; g < rows_.groups(); ++g) {
+      const size_t at = g * L;
+      first_factor[g] = fill<T, L>(T(1 / std::sqrt(double(a_.width))));
+      second_factor[g] = fill<T, L>(1);
+      if (a_.normalize) {
+        V longest[2];
+        for (int which = 0; which < 2; ++which) {
+          M number;
+          this->find_longest(a_.length + (1 + which) * padded_ + at, 3 * padded_, begin, stop, longest + which, &number);
+          this->save_numbers(a_.longest + (i * 2 + which) * padded_ + at, number);
+        }
+        first_factor[g] = 1 / this->nonzero(second_of(load<V>(lengths(i) + at), longest));
+        second_factor[g] = 1 / this->nonzero(larger(longest[0], longest[1])) / T(a_.kappa);
+      }
+      store(target(i) + at, first_factor[g]);
+      store(target(i) + padded_ + at, second_factor[g]);
+    }
+  }
+
+  // max{u v, u w, v w} is the larger of v and w times this.
+  static V second_of(V query, const V* longest) {
+    return larger(query, longest[0] < longest[1] ? longest[0] : longest[1]);
+  }
+
+  // dq_i and t_i of every target and, through its factors, the gradients of the three lengths.
+  void targets(int64_t first, int64_t end) const {
+    const EdgeOrder& order = graph_.incoming;
+    V x[G], d[G], base[G], t[G], bends[G], turns[G], weight[G];
+    typename Rows::Row scaled(size_), gains(size_), slopes(size_);
+    for (int64_t i = first; i < end; ++i) {
+      if (Rows::transposed) rows_.read(a_.grad_rows + i * size_, a_.grad_out + i * size_);
+      const int64_t begin = order.start[i], stop = order.start[i + 1];
+      for (int g = 0; g < rows_.groups(); ++g) {
+        base[g] = t[g] = bends[g] = turns[g] = V{};
+        weight[g] = load<V>(target(i) + g * L);
+      }
+      rows_.copy(scaled.data(), query(i));
+      rows_.scale(scaled.data(), weight);
+      rows_.clear(gains.data());
+      rows_.clear(slopes.data());
+      for (int64_t e = begin; e < stop; ++e) {
+        const int64_t j = order.other[e];
+        if (e + kAhead < graph_.num_edges) {
+          fetch(key(order.other[e + kAhead]), size_);
+          fetch(value(order.other[e + kAhead]), size_);
+        }
+        rows_.dot(scaled.data(), key(j), x);
+        rows_.dot(grad(i), value(j), d);
+        V gain[G], slope[G];
+        for (int g = 0; g < rows_.groups(); ++g) {
+          const V factor = load<V>(target(i) + padded_ + g * L);
+          x[g] *= factor;
+          const V p = exponential<T, L>(x[g] + load<V>(target(i) + 2 * padded_ + g * L));
+          if (dropout_.on) d[g] *= keep(order.edge_id[e], g);
+          // Counted from the first neighbour, as in additive.h.
+          if (e == begin) base[g] = d[g];
+          const V change = p * (d[g] - base[g]);
+          t[g] += change;
+          bends[g] += p * x[g];
+          turns[g] += change * x[g];
+          gain[g] = change * factor;
+          slope[g] = p * factor;
+        }
+        rows_.add(gains.data(), gain, key(j));
+        rows_.add(slopes.data(), slope, key(j));
+      }
+      for (int g = 0; g < rows_.groups(); ++g) {
+        store(target(i) + 3 * padded_ + g * L, t[g] + base[g]);
+        d[g] = -t[g];
+      }
+      rows_.add(gains.data(), d, slopes.data());
+      rows_.scale(gains.data(), weight);
+      if (a_.normalize) {
+        for (int g = 0; g < rows_.groups(); ++g) d[g] = to_lengths(i, g * L, t[g] * bends[g] - turns[g]);
+        this->add_length_gradient(gains.data(), d, lengths(i), query(i));
+      }
+      rows_.copy(a_.grad_query + i * size_, gains.data());
+    }
+  }
+
+  // From d loss / d log(1 / (f_i s_i)) to v and w, which are kept, and u, which is returned. Equal lengths share.
+  V to_lengths(int64_t i, size_t at, V gradient) const {
+    V longest[2];
+    for (int which = 0; which < 2; ++which)
+      longest[which] =
+          this->lengths_of(a_.longest + (i * 2 + which) * padded_ + at, a_.length + (1 + which) * padded_ + at, 3 * padded_);
+    const V own = load<V>(lengths(i) + at), lesser = longest[0] < longest[1] ? longest[0] : longest[1];
+    const V larger_one = larger(longest[0], longest[1]), second = larger(own, lesser), none{};
+    const V to_first = larger_one > Base::tiny ? gradient / larger_one : none;
+    const V to_second = second > Base::tiny ? gradient / second : none;
+    const V to_lesser = to_second * share(lesser, own), of_key = share(longest[0], longest[1]);
+    T* kept = a_.grad_length + i * 2 * padded_ + at;
+    store(kept, to_first * of_key + to_lesser * (1 - of_key));
+    store(kept + padded_, to_first * (1 - of_key) + to_lesser * of_key);
+    return to_second - to_lesser;
+  }
+
+  // The share of a in max(a, b): 1, 0, or a half where they are equal.
+  static V share(V a, V b) { return a > b ? fill<T, L>(1) : (a == b ? fill<T, L>(T(0.5)) : V{}); }
+
+  // dk_j and dv_j of every source.
+  void sources(int64_t first, int64_t end) const {
+    const EdgeOrder& order = graph_.outgoing;
+    V x[G], d[G], weight[G], size[G];
+    typename Rows::Row scaled(size_), to_key(size_), to_value(size_);
+    for (int64_t j = first; j < end; ++j) {
+      // q_i.k_j could overflow where (f_i q_i).k_j s_i does not: q_i.(k_j / |k_j|) never does.
+      for (int g = 0; g < rows_.groups(); ++g) {
+        size[g] = a_.normalize ? this->nonzero(load<V>(lengths(j) + padded_ + g * L)) : fill<T, L>(1);
+        weight[g] = 1 / size[g];
+      }
+      rows_.copy(scaled.data(), key(j));
+      if (a_.normalize) rows_.scale(scaled.data(), weight);
+      rows_.clear(to_key.data());
+      rows_.clear(to_value.data());
+      for (int64_t e = order.start[j]; e < order.start[j + 1]; ++e) {
+        const int64_t i = order.other[e];
+        if (e + kAhead < graph_.num_edges) {
+          fetch(query(order.other[e + kAhead]), size_);
+          fetch(grad(order.other[e + kAhead]), size_);
+          fetch(target(order.other[e + kAhead]), 4 * padded_);
+        }
+        rows_.dot(query(i), scaled.data(), x);
+        rows_.dot(grad(i), value(j), d);
+        for (int g = 0; g < rows_.groups(); ++g) {
+          const T* at = target(i) + g * L;
+          const V f = load<V>(at), s = load<V>(at + padded_);
+          const V p = exponential<T, L>((x[g] * f) * (size[g] * s) + load<V>(at + 2 * padded_));
+          const V kept = dropout_.on ? keep(order.edge_id[e], g) : fill<T, L>(1);
+          d[g] = p * (d[g] * kept - load<V>(at + 3 * padded_)) * s * f;
+          weight[g] = p * kept;
+        }
+        rows_.add(to_key.data(), d, query(i));
+        rows_.add(to_value.data(), weight, grad(i));
+      }
+      for (int which = 0; a_.normalize && which < 2; ++which) {
+        for (int g = 0; g < rows_.groups(); ++g) d[g] = this->brought(brought_to(which), j, g);
+        this->add_length_gradient(which ? to_value.data() : to_key.data(), d, lengths(j) + (1 + which) * padded_,
+                                  which ? value(j) : key(j));
+      }
+      rows_.copy(a_.grad_key + j * size_, to_key.data());
+      rows_.copy(a_.grad_value + j * size_, to_value.data());
+    }
+  }
+
+  const DotProduct<T>& a_;
+};
+
+}  // namespace lipgnn

@@ -1,0 +1,165 @@
+// The features of one node, H heads of width D, in the two orders in which they can lie in memory, and the two things
+// that are done with them: a dot product for every head, and adding a multiple for every head.
+#pragma once
+
+#include <cstddef>
+#include <vector>
+
+#include "vector.h"
+
+namespace lipgnn {
+
+// D vectors of L heads: everything is vertical. For narrow heads, with H = L. D = 0 is a width known only when it runs.
+template <typename T_, int L_, int D>
+struct HeadsFastest {
+  using T = T_;
+  static constexpr int L = L_, G = 1;
+  using V = Vector<T, L>;
+
+  HeadsFastest(int64_t, int64_t width) : width_(int(width)) {}
+
+  int width() const { return D ? D : width_; }
+  int groups() const { return 1; }
+  size_t size() const { return size_t(width()) * L; }
+  static constexpr bool transposed = true;
+
+  // Room for one row; of a known width it can stay in registers.
+  struct Fixed {
+    explicit Fixed(size_t) {}
+    T* data() { return reinterpret_cast<T*>(value); }
+    V value[D ? D : 1];
+  };
+  using Row = std::conditional_t<(D > 0), Fixed, std::vector<T>>;
+
+  void dot(const T* a, const T* b, V* result) const {
+    V first{}, second{};
+    for (int d = 0; d + 1 < width(); d += 2) {
+      first += load<V>(a + d * L) * load<V>(b + d * L);
+      second += load<V>(a + d * L + L) * load<V>(b + d * L + L);
+    }
+    if (width() % 2) first += load<V>(a + (width() - 1) * L) * load<V>(b + (width() - 1) * L);
+    *result = first + second;
+  }
+
+  void add(T* sum, const V* factor, const T* row) const {
+    for (int d = 0; d < width(); ++d) store<V>(sum + d * L, load<V>(sum + d * L) + *factor * load<V>(row + d * L));
+  }
+
+  void copy(T* to, const T* row) const {
+    for (int d = 0; d < width(); ++d) store<V>(to + d * L, load<V>(row + d * L));
+  }
+
+  void clear(T* row) const {
+    for (int d = 0; d < width(); ++d) store<V>(row + d * L, V{});
+  }
+
+  void scale(T* row, const V* factor) const {
+    for (int d = 0; d < width(); ++d) store<V>(row + d * L, load<V>(row + d * L) * *factor);
+  }
+
+  void largest(const T* row, V* result) const {
+    V top{};
+    for (int d = 0; d < width(); ++d) {
+      const V value = load<V>(row + d * L);
+      top = larger(top, value < 0 ? -value : value);
+    }
+    *result = top;
+  }
+
+  // From and to the order of the caller, width fastest.
+  void read(T* row, const T* from) const {
+    for (int h = 0; h < L; ++h)
+      for (int d = 0; d < width(); ++d) row[d * L + h] = from[h * width() + d];
+  }
+
+  void write(T* to, const T* row) const {
+    for (int h = 0; h < L; ++h)
+      for (int d = 0; d < width(); ++d) to[h * width() + d] = row[d * L + h];
+  }
+
+ private:
+  int width_;
+};
+
+// H rows of D channels: vectors run along the channels. Values of heads are in groups of L; G = 0 is a number of groups
+// known only when it runs.
+template <typename T_, int L_, int G_>
+struct WidthFastest {
+  using T = T_;
+  static constexpr int L = L_, most_groups = 128, G = G_ ? G_ : most_groups;
+  using V = Vector<T, L>;
+  static constexpr int W = 32 / sizeof(T);
+  using C = Vector<T, W>;  // channels
+
+  WidthFastest(int64_t heads, int64_t width) : heads_(int(heads)), width_(int(width)) {}
+
+  int width() const { return width_; }
+  int groups() const { return G_ ? G_ : (heads_ + L - 1) / L; }
+  size_t size() const { return size_t(heads_) * width_; }
+  static constexpr bool transposed = false;
+  using Row = std::vector<T>;
+
+  void dot(const T* a, const T* b, V* result) const {
+    T* out = no_heads(result);
+    for (int h = 0; h < heads_; ++h, a += width_, b += width_) {
+      C first{}, second{};
+      int d = 0;
+      for (; d + 2 * W <= width_; d += 2 * W) {
+        first += load<C>(a + d) * load<C>(b + d);
+        second += load<C>(a + d + W) * load<C>(b + d + W);
+      }
+      for (; d + W <= width_; d += W) first += load<C>(a + d) * load<C>(b + d);
+      T sum = sum_of<T, W>(first + second);
+      for (; d < width_; ++d) sum += a[d] * b[d];
+      out[h] = sum;
+    }
+  }
+
+  void add(T* sum, const V* factor, const T* row) const {
+    const T* factors = reinterpret_cast<const T*>(factor);
+    for (int h = 0; h < heads_; ++h, sum += width_, row += width_) {
+      const T f = factors[h];
+      int d = 0;
+      for (; d + W <= width_; d += W) store<C>(sum + d, load<C>(sum + d) + f * load<C>(row + d));
+      for (; d < width_; ++d) sum[d] += f * row[d];
+    }
+  }
+
+  void copy(T* to, const T* row) const {
+    for (size_t k = 0; k < size(); ++k) to[k] = row[k];
+  }
+
+  void clear(T* row) const {
+    for (size_t k = 0; k < size(); ++k) row[k] = 0;
+  }
+
+  void scale(T* row, const V* factor) const {
+    const T* factors = reinterpret_cast<const T*>(factor);
+    for (int h = 0; h < heads_; ++h, row += width_)
+      for (int d = 0; d < width_; ++d) row[d] *= factors[h];
+  }
+
+  void largest(const T* row, V* result) const {
+    T* out = no_heads(result);
+    for (int h = 0; h < heads_; ++h, row += width_) {
+      T top = 0;
+      for (int d = 0; d < width_; ++d) top = std::fabs(row[d]) > top ? std::fabs(row[d]) : top;
+      out[h] = top;
+    }
+  }
+
+  void read(T* row, const T* from) const { copy(row, from); }
+
+  void write(T* to, const T* row) const { copy(to, row); }
+
+ private:
+  // Lanes beyond the last head are zero.
+  T* no_heads(V* values) const {
+    for (int g = 0; g < groups(); ++g) values[g] = V{};
+    return reinterpret_cast<T*>(values);
+  }
+
+  int heads_, width_;
+};
+
+}  // namespace lipgnn

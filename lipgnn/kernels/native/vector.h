@@ -1,0 +1,111 @@
+// Short vectors over heads (or over channels), by the vector extension of GCC and Clang.
+#pragma once
+
+#include <cmath>
+#include <cstdint>
+#include <limits>
+#include <type_traits>
+
+namespace lipgnn {
+
+template <typename T>
+using Integer = std::conditional_t<sizeof(T) == 4, int32_t, int64_t>;
+
+// L values of type T. Alignment is that of one value, so any address can be read as a vector.
+template <typename T, int L>
+struct Lanes {
+  typedef T Vector __attribute__((vector_size(L * sizeof(T)), aligned(sizeof(T)), may_alias));
+  typedef Integer<T> Mask __attribute__((vector_size(L * sizeof(T)), aligned(sizeof(T)), may_alias));
+};
+
+template <typename T, int L>
+using Vector = typename Lanes<T, L>::Vector;
+template <typename T, int L>
+using Mask = typename Lanes<T, L>::Mask;
+
+template <typename V, typename T>
+inline V load(const T* from) {
+  return *reinterpret_cast<const V*>(from);
+}
+
+template <typename V, typename T>
+inline void store(T* to, V value) {
+  *reinterpret_cast<V*>(to) = value;
+}
+
+template <typename T, int L>
+inline Vector<T, L> fill(T value) {
+  return Vector<T, L>{} + value;
+}
+
+template <typename V>
+inline V larger(V a, V b) {
+  return a > b ? a : b;
+}
+
+template <typename T, int L>
+inline T sum_of(Vector<T, L> v) {
+  T sum = 0;
+  for (int lane = 0; lane < L; ++lane) sum += v[lane];
+  return sum;
+}
+
+template <typename T, int L>
+inline Vector<T, L> root(Vector<T, L> v) {
+  for (int lane = 0; lane < L; ++lane) v[lane] = std::sqrt(v[lane]);
+  return v;
+}
+
+template <typename T, int L>
+inline Vector<T, L> logarithm(Vector<T, L> v) {
+  for (int lane = 0; lane < L; ++lane) v[lane] = std::log(v[lane]);
+  return v;
+}
+
+// Constants of e^x = 2^n e^r with |r| <= ln(2)/2, and the coefficients 1/k! of e^r, highest first.
+template <typename T>
+struct Exponential;
+
+template <>
+struct Exponential<float> {
+  static constexpr float lowest = -87.0f, highest = 88.0f;
+  static constexpr float round = 12582912.0f;  // 1.5 * 2^23: adding it leaves a whole number in the last bits
+  static constexpr float ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
+  static constexpr int mantissa = 23;
+  static constexpr int32_t one = 0x3F800000;
+  static constexpr int degree = 6;
+};
+
+template <>
+struct Exponential<double> {
+  static constexpr double lowest = -708.0, highest = 709.0;
+  static constexpr double round = 6755399441055744.0;  // 1.5 * 2^52
+  static constexpr double ln2_high = 6.93145751953125e-1, ln2_low = 1.42860682030941723212e-6;
+  static constexpr int mantissa = 52;
+  static constexpr int64_t one = 0x3FF0000000000000;
+  static constexpr int degree = 13;
+};
+
+// e^x on all lanes; what would leave the range of normal numbers is held at its end. NaN stays NaN.
+template <typename T, int L>
+inline Vector<T, L> exponential(Vector<T, L> x) {
+  using E = Exponential<T>;
+  using V = Vector<T, L>;
+  const V low = fill<T, L>(E::lowest), high = fill<T, L>(E::highest);
+  x = x < low ? low : x;
+  x = x > high ? high : x;
+  const V rounded = x * T(1.44269504088896340736) + E::round;
+  const V n = rounded - E::round;
+  const V r = (x - n * E::ln2_high) - n * E::ln2_low;
+  T factor = 1;
+  for (int k = 2; k <= E::degree; ++k) factor /= T(k);
+  V power = fill<T, L>(factor);
+  for (int k = E::degree; k > 0; --k) {
+    factor *= T(k);
+    power = power * r + factor;
+  }
+  const Mask<T, L> scale = (reinterpret_cast<const Mask<T, L>&>(rounded) << E::mantissa) + E::one;
+  return power * reinterpret_cast<const V&>(scale);
+}
+
+}  // namespace lipgnn
