@@ -62,8 +62,10 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
-def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None) -> None:
-    """A table on stdout; columns of numbers are aligned right, a missing value is a dash."""
+def print_table(
+    columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None, below: Iterable[str] = ()
+) -> None:
+    """A table on stdout and lines below it; columns of numbers are aligned right, a missing value is a dash."""
     rows = [list(row) for row in rows]
     table = Table(box=box.SIMPLE_HEAD, title=Text(clean(title)) if title else None, title_justify="left")
     for index, column in enumerate(columns):
@@ -72,6 +74,8 @@ def print_table(columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title:
     for row in rows:
         table.add_row(*(Text(cell(value)) for value in row))
     out().print(table)
+    for line in below:
+        out().print(Text(clean(line)), soft_wrap=True)
 
 
 def print_styled(
@@ -210,6 +214,28 @@ class LiveLines:
         # Always as many lines: a display that shrinks leaves remains on the screen.
         lines = [f"  {number}: {line or DASH}" for number, line in enumerate(self.lines, start=1)]
         return Group(self.bar, *(Text(line, no_wrap=True, overflow="ellipsis") for line in [*lines, f"  {self.best}"]))
+
+
+class StatusLine:
+    """A line on stderr that says what is going on, on a terminal; nothing elsewhere. Called with the text."""
+
+    def __init__(self) -> None:
+        console = err()
+        # Drawn when it changes, not by a thread of its own: that would take its share of what is being measured.
+        self.live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+
+    def __enter__(self) -> StatusLine:
+        if self.live:
+            self.live.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self.live:
+            self.live.stop()
+
+    def __call__(self, text: str) -> None:
+        if self.live:
+            self.live.update(Text(clean(text), no_wrap=True, overflow="ellipsis"), refresh=True)
 
 
 def duration(seconds: float | None) -> str:

@@ -53,6 +53,22 @@ def test_tables_align_numbers_right(capsys):
     assert lines[-2].endswith(" 1") and len(lines[-2]) == len(lines[-1])
 
 
+def test_lines_below_a_table_are_not_broken(capsys):
+    console.print_table(["n"], [[1]], below=["word " * 60])
+    assert ("word " * 60).strip() in capsys.readouterr().out
+
+
+def test_the_status_line_is_for_terminals(capsys, monkeypatch):
+    with console.StatusLine() as tell:
+        tell("measuring")
+    assert capsys.readouterr().err == ""
+    terminal = io.StringIO()
+    monkeypatch.setattr(console, "err", lambda: console.Console(file=terminal, force_terminal=True, width=40))
+    with console.StatusLine() as tell:
+        tell("measuring [b]this[/b]")
+        assert "measuring [b]this[/b]" in terminal.getvalue()
+
+
 def test_json_is_one_line_and_refuses_what_is_not_json(capsys):
     console.print_json({"a": "é", "b": None})
     assert capsys.readouterr().out == '{"a": "é", "b": null}\n'

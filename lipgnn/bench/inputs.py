@@ -1,0 +1,99 @@
+"""What the candidates of a comparison compute on: one graph, the same features, the same weights."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import torch
+from torch import nn
+
+from lipgnn.bench.graphs import Topology
+from lipgnn.catalog import MODELS, NO_NORM
+from lipgnn.kernels import fused
+from lipgnn.kernels.adjacency import Adjacency
+from lipgnn.nn import GATConv, TransformerConv
+from lipgnn.spec import FIELDS
+
+Tensors = tuple[torch.Tensor, ...]
+
+CPU = torch.device("cpu")
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What is computed.
+
+    Attributes
+    ----------
+    model : "gat" or "gt".
+    heads, width : H and D; the input of a whole layer is H·D wide, as in a deep stack.
+    backward : with the gradients, or the output alone.
+    """
+
+    model: str
+    heads: int
+    width: int
+    backward: bool = True
+
+    @property
+    def kappa(self) -> float:
+        """The default of the model."""
+        return MODELS[self.model].defaults.get("kappa", FIELDS["kappa"].default)
+
+
+class Inputs:
+    """A graph with features on it, made when first asked for, and shared by all candidates."""
+
+    def __init__(self, topology: Topology, shape: Shape, seed: int = 0):
+        self.shape = shape
+        self.graph = topology.graph()
+        self.generator = torch.Generator(CPU).manual_seed(seed)
+        self.nodes, self.channels = topology.num_nodes, shape.heads * shape.width
+        # Made here, so that no step is the one that makes it.
+        Adjacency.of(self.graph)
+
+    @cached_property
+    def x(self) -> torch.Tensor:
+        """(N, H·D), the input of a whole layer."""
+        return self._draw(self.nodes, self.channels).requires_grad_()
+
+    @cached_property
+    def z(self) -> Tensors:
+        """Projected features, (N, H, D): one for gat, query, key and value for gt."""
+        return tuple(self._projected().requires_grad_() for _ in range(1 if self.shape.model == "gat" else 3))
+
+    @cached_property
+    def z_fused(self) -> Tensors:
+        """The same, in the order in memory that the fused kernel has its layers produce."""
+        return tuple(self.in_fused_order(z.detach()).requires_grad_() for z in self.z)
+
+    @cached_property
+    def gradient(self) -> torch.Tensor:
+        """(N, H, D), of the output."""
+        return self._projected()
+
+    @cached_property
+    def weights(self) -> dict[str, torch.Tensor]:
+        """The state of a layer."""
+        torch.manual_seed(0)
+        return self.layer(NO_NORM, "dgl").state_dict()
+
+    def layer(self, norm: str, kernel: str) -> nn.Module:
+        """A layer of ours."""
+        shape = self.shape
+        kind = {"gat": GATConv, "gt": TransformerConv}[shape.model]
+        score = None if norm == NO_NORM else norm
+        return kind(self.channels, shape.width, shape.heads, norm=score, kappa=shape.kappa, kernel=kernel)
+
+    def in_fused_order(self, z: torch.Tensor) -> torch.Tensor:
+        """(N, H, D) with the heads next to each other in memory where the fused kernel likes them so."""
+        if not fused.heads_fastest(self.shape.heads, self.shape.width):
+            return z.clone()
+        return z.transpose(1, 2).contiguous().transpose(1, 2)
+
+    def _projected(self) -> torch.Tensor:
+        return self._draw(self.nodes, self.shape.heads, self.shape.width)
+
+    def _draw(self, *size: int) -> torch.Tensor:
+        return torch.randn(size, generator=self.generator, device=CPU)

@@ -1,0 +1,61 @@
+import json
+
+import pytest
+
+from lipgnn.bench.rows import ATTENTION, COLUMNS
+
+TINY = ["--nodes", 60, "--edges", 300, "--threads", 1, "--no-peak", "--repeats", 1, "--what", "dgl,gather"]
+
+
+def test_rows_for_every_shape_and_norm(invoke):
+    code, out, _ = invoke("bench", "attention", *TINY, "--heads", "2", "--width", "2,3", "--json")
+    rows = json.loads(out)
+    assert code == 0 and all(list(row) == list(COLUMNS) for row in rows)
+    assert [(row["width"], row["what"], row["norm"]) for row in rows if row["ms"]] == [
+        (width, what, norm) for width in (2, 3) for what, norm in (("dgl", "none"), ("dgl", "lip"), ("gather", None))
+    ]
+    assert {(row["graph"], row["nodes"], row["edges"], row["measures"]) for row in rows} == {
+        ("power-law", 60, 300, "forward+backward")
+    }
+    assert rows[0]["command"] == (
+        "lipgnn bench attention --nodes 60 --edges 300 --heads 2 --width 2,3 --what dgl,gather --repeats 1 --threads 1 "
+        "--no-peak"
+    )
+
+
+def test_for_people_names_are_explained(invoke):
+    code, out, err = invoke(
+        "bench", "attention", *TINY, "--width", 2, "--norm", "lip", "--model", "gt", "--forward-only"
+    )
+    assert (code, err) == (0, "")
+    assert "forward of gt, 8 heads, width 2" in " ".join(out.split())
+    assert f"gather: {ATTENTION['gather']}" in out and "dgl / gather" in out
+
+
+def test_a_data_set_can_be_measured_on(invoke):
+    arguments = ["--dataset", "planted", *TINY[4:], "--width", 2]
+    rows = json.loads(invoke("bench", "attention", *arguments, "--json")[1])
+    assert {(row["graph"], row["nodes"]) for row in rows} == {("planted", 400)}
+
+
+def test_every_name_is_in_the_help(invoke):
+    _, out, _ = invoke("bench", "attention", "--help")
+    assert all(f"  {name:<12}{text}" in out for name, text in ATTENTION.items())
+
+
+@pytest.mark.parametrize(
+    "arguments, message",
+    [
+        (["--dataset", "coar"], "Did you mean 'cora'?"),
+        (["--nodes", 100, "--edges", 50], "100 nodes cannot have 50 edges"),
+        (["--norm", "pair"], "Unknown norm 'pair'"),
+        (["--what", "fusd"], "Did you mean 'fused'?"),
+        (["--width", "wide"], "no list of whole numbers"),
+        (["--model", "gcn"], "gcn"),
+        (["--repeats", 0, "--no-peak"], "Neither time nor memory"),
+    ],
+)
+def test_wrong_use_is_exit_2(invoke, arguments, message):
+    code, out, err = invoke("bench", "attention", *arguments)
+    assert (code, out) == (2, "")
+    assert message in err and "Traceback" not in err

@@ -1,0 +1,33 @@
+import pytest
+import torch
+
+from lipgnn.bench.graphs import GraphChoice
+from lipgnn.bench.inputs import Inputs, Shape
+
+
+@pytest.fixture(scope="module")
+def topology():
+    return GraphChoice(nodes=60, edges=300).topology()
+
+
+@pytest.mark.parametrize("model, count, kappa", [("gat", 1, 4.0), ("gt", 3, 1.0)])
+def test_both_orders_in_memory_hold_the_same_features(topology, model, count, kappa):
+    inputs = Inputs(topology, Shape(model, 4, 6))
+    assert (len(inputs.z), inputs.shape.kappa) == (count, kappa)
+    for plain, ordered in zip(inputs.z, inputs.z_fused, strict=True):
+        assert plain.shape == ordered.shape == (60, 4, 6)
+        assert torch.equal(plain, ordered) and plain.data_ptr() != ordered.data_ptr()
+        assert plain.is_leaf and ordered.is_leaf and plain.requires_grad and ordered.requires_grad
+
+
+@pytest.mark.parametrize("heads_fastest", [True, False])
+def test_the_order_is_the_one_the_kernel_likes(topology, heads_fastest, monkeypatch):
+    monkeypatch.setattr("lipgnn.kernels.fused.heads_fastest", lambda heads, width: heads_fastest, raising=False)
+    (z,) = Inputs(topology, Shape("gat", 4, 6)).z_fused
+    assert z.stride() == ((24, 1, 4) if heads_fastest else (24, 6, 1))
+
+
+def test_inputs_and_weights_are_the_same_every_time(topology):
+    first, second = (Inputs(topology, Shape("gat", 2, 3)) for _ in range(2))
+    assert torch.equal(first.z[0], second.z[0])
+    assert all(torch.equal(first.weights[name], second.weights[name]) for name in first.weights)

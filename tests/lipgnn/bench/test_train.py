@@ -1,0 +1,91 @@
+import json
+
+import pytest
+
+from lipgnn.bench import train
+from lipgnn.bench.compare import Effort
+from lipgnn.bench.graphs import GraphChoice
+from lipgnn.bench.train import bench_train, choose_candidates, epoch, main, spec_for
+from lipgnn.errors import RunFailed, UsageError
+from lipgnn.training import Diverged, Training
+
+CHOICE = GraphChoice("planted")
+
+
+@pytest.fixture
+def small():
+    return spec_for(CHOICE, layers=2, heads=2, hidden=2, checkpoint_every="0")
+
+
+def test_the_network_has_the_defaults_of_its_data_and_model():
+    assert (spec_for(GraphChoice("texas")).split, spec_for(CHOICE, model="gt").kappa) == ("geom-gcn:0", 1.0)
+    assert spec_for(GraphChoice(nodes=10, edges=20)).device == "cpu"
+
+
+def test_epochs_of_kernels_and_norms_are_compared_with_their_products(small):
+    report = bench_train(
+        CHOICE,
+        CHOICE.training_data(small),
+        small,
+        whats=["dgl", "gemm"],
+        norms=["none", "lip"],
+        effort=Effort(repeats=2, threads=1, peak=False),
+        tell=lambda text: None,
+    )
+    assert [(row.what, row.norm) for row in report.rows] == [
+        ("dgl", "none"),
+        ("dgl", "lip"),
+        ("gemm", None),
+        ("dgl / gemm", "none"),
+        ("dgl / gemm", "lip"),
+        ("dgl lip / dgl none", None),
+    ]
+    assert all(row.ms > 0 for row in report.rows[:3]) and all(row.ratio > 0 for row in report.rows[3:])
+    described = {(r.graph, r.nodes, r.layers, r.heads, r.width, r.measures, r.stack) for r in report.rows}
+    assert described == {("planted", 400, 2, 2, 2, "epoch", "plain")}
+
+
+def test_memory_alone_times_nothing_and_has_no_products(small, monkeypatch):
+    jobs = []
+    monkeypatch.setattr(train, "peak_in_child", lambda module, job, threads: jobs.append((module, job)) or 7.5)
+    monkeypatch.setattr(train, "epoch", lambda spec, dataset: pytest.fail("an epoch was prepared"))
+    report = bench_train(
+        CHOICE,
+        CHOICE.training_data(small),
+        small,
+        whats=["dgl", "gemm"],
+        norms=["lip"],
+        effort=Effort(repeats=0, threads=1),
+        tell=lambda text: None,
+    )
+    assert [(row.what, row.ms, row.peak_mb) for row in report.rows] == [("dgl", None, 7.5)]
+    ((module, job),) = jobs
+    assert (module, job["spec"]["kernel"], job["spec"]["norm"]) == ("lipgnn.bench.train", "dgl", "lip")
+
+
+def test_a_kernel_that_is_not_there_is_left_out(monkeypatch):
+    monkeypatch.setattr(train.fused, "obstacle", lambda device: "it is not built")
+    candidates, left_out = choose_candidates(["fused", "dgl"], ["lip"])
+    assert (candidates, left_out) == ([("dgl", "lip")], ["fused is left out: it is not built."])
+    with pytest.raises(UsageError, match="Nothing is left to measure"):
+        choose_candidates(["fused"], ["lip"])
+
+
+def test_a_network_that_diverges_is_no_measurement(small, monkeypatch):
+    def diverge(self):
+        raise Diverged("gradient of the loss")
+
+    monkeypatch.setattr(Training, "step", diverge)
+    with pytest.raises(RunFailed, match="diverged, gradient of the loss"):
+        epoch(small, CHOICE.training_data(small))()
+
+
+def test_more_layers_take_more_memory(capsys, small):
+    peaks = []
+    for layers in (1, 30):
+        spec = small.with_values(layers=layers, hidden=64, heads=8, kernel="dgl")
+        job = {"graph": {"dataset": "planted"}, "spec": spec.to_dict(), "threads": 1}
+        main(json.dumps(job))
+        peaks.append(json.loads(capsys.readouterr().out))
+    # Every layer keeps at least its input and its projected features.
+    assert peaks[1] > peaks[0] + 29 * 2 * 400 * 8 * 64 * 4 / 2**20
