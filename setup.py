@@ -15,7 +15,7 @@ setup(
     ext_modules=[
         Extension(
             "lipgnn.kernels._native",
-            sources=["lipgnn/kernels/native/attention.cpp"],
+            sources=["lipgnn/kernels/native/library.cpp"],
             depends=sorted(glob.glob("lipgnn/kernels/native/*.h")),
             extra_compile_args=FLAGS,
             extra_link_args=["-fopenmp"],

@@ -116,7 +116,7 @@ class _Additive(torch.autograd.Function):
         ctx.settings = layout.settings(kappa, slope=slope, dropout=dropout, seed=seed)
         ctx.layout, ctx.adjacency, ctx.names = layout, adjacency, tuple(kept)
         out = z.new_empty(z.shape)
-        native.call("additive", "forward", adjacency, z.dtype, **ctx.settings, **kept, out=out)
+        native.call("additive", "forward", z.dtype, graph=adjacency, **ctx.settings, **kept, out=out)
         ctx.save_for_backward(*kept.values(), attn_length)
         return out
 
@@ -133,8 +133,8 @@ class _Additive(torch.autograd.Function):
         native.call(
             "additive",
             "backward",
-            adjacency,
             grad_out.dtype,
+            graph=adjacency,
             **ctx.settings,
             **dict(zip(ctx.names, kept, strict=True)),
             **layout.room_for(grad_out),
@@ -180,7 +180,7 @@ class _DotProduct(torch.autograd.Function):
         ctx.settings = layout.settings(kappa, kappa=kappa or 1.0, dropout=dropout, seed=seed)
         ctx.layout, ctx.adjacency, ctx.names = layout, adjacency, tuple(kept)
         out = query.new_empty(query.shape)
-        native.call("dot_product", "forward", adjacency, query.dtype, **ctx.settings, **kept, out=out)
+        native.call("dot_product", "forward", query.dtype, graph=adjacency, **ctx.settings, **kept, out=out)
         ctx.save_for_backward(*kept.values())
         return out
 
@@ -194,8 +194,8 @@ class _DotProduct(torch.autograd.Function):
         native.call(
             "dot_product",
             "backward",
-            ctx.adjacency,
             grad_out.dtype,
+            graph=ctx.adjacency,
             **ctx.settings,
             **dict(zip(ctx.names, ctx.saved_tensors, strict=True)),
             **layout.room_for(grad_out),

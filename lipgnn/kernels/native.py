@@ -37,29 +37,32 @@ class _Graph(ctypes.Structure):
     ]
 
 
-def _form(name: str, numbers: str, arrays: str) -> type[ctypes.Structure]:
-    """The structure that one form of attention takes, as in native/<name>.h: graph, sizes, numbers, pointers."""
-    fields = [("graph", _Graph)]
-    fields += [(size, ctypes.c_int64) for size in ("heads", "width", "heads_fastest", "normalize", "shift")]
-    fields += [(number, ctypes.c_double) for number in numbers.split()]
-    fields += [("seed", ctypes.c_uint64)]
-    fields += [(array, ctypes.c_void_p) for array in arrays.split()]
-    return type(name, (ctypes.Structure,), {"_fields_": fields})
+def _structure(**kinds: str) -> type[ctypes.Structure]:
+    """A structure of the members of each kind, in the order given; see the headers in native/."""
+    types = {"graph": _Graph, "whole": ctypes.c_int64, "real": ctypes.c_double, "seed": ctypes.c_uint64}
+    fields = [(name, types.get(kind, ctypes.c_void_p)) for kind, names in kinds.items() for name in names.split()]
+    return type("Structure", (ctypes.Structure,), {"_fields_": fields})
 
 
-_FORMS = {
-    "additive": _form(
-        "Additive",
-        "slope dropout",
-        "z attn attn_scale source target longest out "
+_SIZES = "heads width heads_fastest normalize shift"
+_STRUCTURES = {
+    "additive": _structure(
+        graph="graph",
+        whole=_SIZES,
+        real="slope dropout",
+        seed="seed",
+        arrays="z attn attn_scale source target longest out "
         "grad_out grad_rows grad_right grad_length grad_longest grad_z partial",
     ),
-    "dot_product": _form(
-        "DotProduct",
-        "kappa dropout",
-        "query key value length target longest out "
+    "dot_product": _structure(
+        graph="graph",
+        whole=_SIZES,
+        real="kappa dropout",
+        seed="seed",
+        arrays="query key value length target longest out "
         "grad_out grad_rows grad_length grad_longest grad_query grad_key grad_value",
     ),
+    "residual_elu": _structure(whole="size threads", real="scale", arrays="x y grad_out result"),
 }
 
 
@@ -78,23 +81,25 @@ def library() -> tuple[ctypes.CDLL | None, str]:
         return None, f"the fused kernel cannot be loaded ({error})"
 
 
-def call(form: str, direction: str, adjacency: Adjacency, dtype: torch.dtype, **values: int | float | torch.Tensor):
+def call(name: str, direction: str, dtype: torch.dtype, **values: Adjacency | int | float | torch.Tensor) -> None:
     """Call one function of the library.
 
     Parameters
     ----------
-    form, direction : "additive" or "dot_product"; "forward" or "backward".
-    values : the members of the form's structure; arrays that this direction does not use can be left out.
+    name, direction : which; the direction is "forward" or "backward".
+    values : the members of its structure; arrays that are not used can be left out.
     """
-    structure = _FORMS[form]()
-    structure.graph = _Graph(
-        adjacency.num_nodes,
-        adjacency.num_edges,
-        _EdgeOrder.of(adjacency.incoming),
-        _EdgeOrder.of(adjacency.outgoing),
-        torch.get_num_threads(),
-    )
-    for name, value in values.items():
-        setattr(structure, name, value.data_ptr() if isinstance(value, torch.Tensor) else value)
-    function = getattr(library()[0], f"{form}_{direction}_{str(dtype).removeprefix('torch.')}")
+    structure = _STRUCTURES[name]()
+    for member, value in values.items():
+        setattr(structure, member, _plain(value))
+    function = getattr(library()[0], f"{name}_{direction}_{str(dtype).removeprefix('torch.')}")
     function(ctypes.byref(structure))
+
+
+def _plain(value: Adjacency | int | float | torch.Tensor) -> ctypes.Structure | int | float:
+    if isinstance(value, torch.Tensor):
+        return value.data_ptr()
+    if isinstance(value, Adjacency):
+        orders = _EdgeOrder.of(value.incoming), _EdgeOrder.of(value.outgoing)
+        return _Graph(value.num_nodes, value.num_edges, *orders, torch.get_num_threads())
+    return value

@@ -62,7 +62,7 @@ inline Vector<T, L> logarithm(Vector<T, L> v) {
   return v;
 }
 
-// Constants of e^x = 2^n e^r with |r| <= ln(2)/2, and the coefficients 1/k! of e^r, highest first.
+// Constants of e^x = 2^n e^r with |r| <= ln(2)/2; e^r is its series up to r^degree.
 template <typename T>
 struct Exponential;
 
@@ -86,26 +86,46 @@ struct Exponential<double> {
   static constexpr int degree = 13;
 };
 
-// e^x on all lanes; what would leave the range of normal numbers is held at its end. NaN stays NaN.
+// x = n ln(2) + r on all lanes, with 2^n and e^r - 1, both exact to the last digits also for x near 0. What would leave
+// the range of normal numbers is held at its end. NaN stays NaN.
 template <typename T, int L>
-inline Vector<T, L> exponential(Vector<T, L> x) {
+struct Powers {
   using E = Exponential<T>;
   using V = Vector<T, L>;
-  const V low = fill<T, L>(E::lowest), high = fill<T, L>(E::highest);
-  x = x < low ? low : x;
-  x = x > high ? high : x;
-  const V rounded = x * T(1.44269504088896340736) + E::round;
-  const V n = rounded - E::round;
-  const V r = (x - n * E::ln2_high) - n * E::ln2_low;
-  T factor = 1;
-  for (int k = 2; k <= E::degree; ++k) factor /= T(k);
-  V power = fill<T, L>(factor);
-  for (int k = E::degree; k > 0; --k) {
-    factor *= T(k);
-    power = power * r + factor;
+
+  explicit Powers(V x) {
+    const V low = fill<T, L>(E::lowest), high = fill<T, L>(E::highest);
+    x = x < low ? low : x;
+    x = x > high ? high : x;
+    const V rounded = x * T(1.44269504088896340736) + E::round;
+    const V n = rounded - E::round;
+    const V r = (x - n * E::ln2_high) - n * E::ln2_low;
+    T factor = 1;
+    for (int k = 2; k <= E::degree; ++k) factor /= T(k);
+    V series = fill<T, L>(factor);
+    for (int k = E::degree; k > 1; --k) {
+      factor *= T(k);
+      series = series * r + factor;
+    }
+    less_one = series * r;
+    const Mask<T, L> bits = (reinterpret_cast<const Mask<T, L>&>(rounded) << E::mantissa) + E::one;
+    power = reinterpret_cast<const V&>(bits);
   }
-  const Mask<T, L> scale = (reinterpret_cast<const Mask<T, L>&>(rounded) << E::mantissa) + E::one;
-  return power * reinterpret_cast<const V&>(scale);
+
+  V power, less_one;
+};
+
+template <typename T, int L>
+inline Vector<T, L> exponential(Vector<T, L> x) {
+  const Powers<T, L> p(x);
+  return p.power * p.less_one + p.power;
+}
+
+// e^x - 1
+template <typename T, int L>
+inline Vector<T, L> exponential_less_one(Vector<T, L> x) {
+  const Powers<T, L> p(x);
+  return p.power * p.less_one + (p.power - 1);
 }
 
 }  // namespace lipgnn

@@ -1,6 +1,7 @@
 // What Python calls, through ctypes: one function for each form, direction and floating-point type.
 #include "additive.h"
 #include "dot_product.h"
+#include "residual_elu.h"
 
 namespace lipgnn {
 
@@ -26,6 +27,10 @@ void run(const Arrays& arrays, bool backward) {
 
 }  // namespace lipgnn
 
+#define LIPGNN_EXPORT_ELU(type, suffix)                                                                                    \
+  extern "C" void residual_elu_forward_##suffix(const lipgnn::ResidualElu<type>* a) { lipgnn::residual_elu_forward(*a); } \
+  extern "C" void residual_elu_backward_##suffix(const lipgnn::ResidualElu<type>* a) { lipgnn::residual_elu_backward(*a); }
+
 #define LIPGNN_EXPORT(name, Form, Arrays, type, suffix)                                                              \
   extern "C" void name##_forward_##suffix(const lipgnn::Arrays<type>* a) { lipgnn::run<lipgnn::Form>(*a, false); } \
   extern "C" void name##_backward_##suffix(const lipgnn::Arrays<type>* a) { lipgnn::run<lipgnn::Form>(*a, true); }
@@ -34,3 +39,5 @@ LIPGNN_EXPORT(additive, AdditiveAttention, Additive, float, float32)
 LIPGNN_EXPORT(additive, AdditiveAttention, Additive, double, float64)
 LIPGNN_EXPORT(dot_product, DotProductAttention, DotProduct, float, float32)
 LIPGNN_EXPORT(dot_product, DotProductAttention, DotProduct, double, float64)
+LIPGNN_EXPORT_ELU(float, float32)
+LIPGNN_EXPORT_ELU(double, float64)
