@@ -18,6 +18,7 @@ from lipgnn.spec import FIELDS, RunSpec
 from lipgnn.store import Store
 
 if TYPE_CHECKING:
+    from lipgnn.memory import MemoryPlan
     from lipgnn.train import Started
     from lipgnn.training import Epoch
 
@@ -93,6 +94,8 @@ def _run(
                 ran = True
                 if not quiet:
                     console.note(_opening(event, resolved))
+                    if event.memory.notable:
+                        console.note(_expected_memory(event.memory))
             else:
                 progress.update(event.epoch, _status(event, spec.epochs))
     if not ran and not quiet:
@@ -103,11 +106,28 @@ def _run(
 def _opening(event: Started, resolved: Resolved) -> str:
     spec = resolved.spec
     going_on = f", going on after epoch {event.resumed_epoch}" if event.resumed_epoch else ""
+    stack = _stack_words(spec.stack, str(event.memory.checkpoint_every))
     return (
-        f"Run {event.run_id}: {spec.model} with {spec.layers} layers, norm {spec.norm}, on {spec.dataset}; "
+        f"Run {event.run_id}: {spec.model} with {spec.layers} layers{stack}, norm {spec.norm}, on {spec.dataset}; "
         f"{event.parameters:,} parameters; {event.device} ({event.device_reason}), "
         f"kernel {event.kernel} ({event.kernel_reason}){going_on}"
     )
+
+
+def _stack_words(stack: str, checkpoint_every: str) -> str:
+    """How the layers are stacked, where that is not the usual way."""
+    if stack != "plain":
+        return f" ({stack} stack)"
+    return "" if checkpoint_every in ("0", "auto") else f" (checkpoint every {checkpoint_every})"
+
+
+def _expected_memory(memory: MemoryPlan) -> str:
+    text = f"Expected peak memory {memory.peak / 2**30:.2f} GB; {memory.free / 2**30:.2f} GB are free"
+    if memory.chosen:
+        text += f", so --checkpoint-every {memory.checkpoint_every} is used"
+    if not memory.fits:
+        text += "; that may not be enough, and --stack reversible or a smaller --hidden would need less"
+    return text + "."
 
 
 def _status(event: Epoch, epochs: int) -> str:
@@ -141,13 +161,15 @@ def _summarize(result: dict[str, Any], results: Path) -> None:
         ("seconds", f"{result['seconds']:.1f}" + (f", {per_epoch:.3f} an epoch" if per_epoch else "")),
         ("parameters", f"{result['parameters']:,}"),
         ("kernel", result["kernel"]),
+        ("peak memory", f"{result['peak_memory_mb']:,.0f} MB"),
         ("largest gradient", f"{result['max_grad_norm']:.3g}"),
         ("run", result["run_id"]),
         ("results", str(results / "results.csv")),
     ]
     if not done:
         facts.insert(0, ("diverged", f"not finite: {result['diverged_at']}; the last good state is kept"))
-    title = f"{result['model']}, {result['layers']} layers, norm {result['norm']}, {result['dataset']}"
+    stack = _stack_words(result["stack"], result["checkpoint_every"])
+    title = f"{result['model']}, {result['layers']} layers{stack}, norm {result['norm']}, {result['dataset']}"
     console.print_panel(title, facts, good=done)
     store = [] if results == Path("results") else ["--results", str(results)]
     spec = RunSpec.from_mapping({name: result[name] for name in FIELDS})

@@ -148,12 +148,13 @@ def check_norm_fits(norm: str, model: str) -> None:
         )
 
 
-def check_stack_fits(stack: str, residual: str, hidden: int) -> None:
+def check_stack_fits(stack: str, residual: str, hidden: int, checkpoint_every: int = 0) -> None:
     """Refuse a reversible stack where it cannot be.
 
     Raises
     ------
-    UsageError : without a residual nothing can be inverted, and an odd width has no halves.
+    UsageError : without a residual nothing can be inverted, an odd width has no halves, and where no activations
+        are kept there are none to keep fewer of.
     """
     if stack != "reversible":
         return
@@ -162,6 +163,11 @@ def check_stack_fits(stack: str, residual: str, hidden: int) -> None:
     if hidden % 2:
         raise UsageError(
             f"A reversible stack splits every head in two, and hidden is {hidden}.", "Use an even --hidden."
+        )
+    if checkpoint_every:
+        raise UsageError(
+            f"A reversible stack keeps no activations, and checkpoint_every is {checkpoint_every}.",
+            "Use --checkpoint-every 0 or auto, or --stack plain.",
         )
 
 

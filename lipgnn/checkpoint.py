@@ -136,7 +136,7 @@ def load_model(path: Path) -> SavedModel:
         if record["schema"] != SCHEMA:
             raise _unusable(path, f"it has schema version {record['schema']!r}, and {SCHEMA} is read")
         # How it was computed is no affair of who uses the model; the best of the machine at hand is.
-        spec = RunSpec.from_mapping({**LATER, **record["spec"], "kernel": "auto"})
+        spec = RunSpec.from_mapping({**LATER, **record["spec"], "kernel": "auto", "checkpoint_every": "auto"})
         in_feats, num_classes = (int(size) for size in record["shape"])
         fingerprint, class_names = str(record["fingerprint"]), record["class_names"]
     except (OSError, SafetensorError, ValueError, TypeError, KeyError, UsageError) as error:

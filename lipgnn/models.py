@@ -2,15 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import nn
 
-from lipgnn.catalog import ATTENTION_MODELS, MODELS, RESIDUALS, check_name, check_norm_fits, parse_norm
+from lipgnn.catalog import (
+    ATTENTION_MODELS,
+    MODELS,
+    RESIDUALS,
+    STACKS,
+    check_name,
+    check_norm_fits,
+    check_stack_fits,
+    parse_norm,
+)
 from lipgnn.errors import UsageError
 from lipgnn.nn import GATConv, GCNConv, GGNNConv, GINConv, TransformerConv
 from lipgnn.norms import feature_norm
+from lipgnn.recompute import run_blocks, run_checkpointed
+from lipgnn.reversible import ReversibleBlock, run_reversible
 from lipgnn.runtime import dgl
 from lipgnn.spec import RunSpec
 
@@ -44,36 +55,51 @@ class FeatureLinear(nn.Linear):
         return torch.sparse.mm(x, self.weight.t()) + self.bias
 
 
-class Block(nn.Module):
-    """One layer of the stack.
+class Branch(nn.Module):
+    """What a layer computes before anything is added to it: x ← σ(norm(conv(x)))."""
 
-        none:      x ← σ(norm(conv(x)))
-        identity:  x ← x + σ(norm(conv(x)))
-        scaled:    x ← x + σ(norm(conv(x))) / √L
-
-    With the factor 1/√L the sum of L layers starts, and stays, of the size of one; it lets one learning rate
-    serve all depths (Hayou et al., "Stable ResNet", AISTATS 2021).
-
-    Parameters
-    ----------
-    residual : one of the three.
-    depth : L, the number of layers of the whole stack.
-    """
-
-    def __init__(self, conv: nn.Module, norm: nn.Module | None, activation: nn.Module, *, residual: str, depth: int):
+    def __init__(self, conv: nn.Module, norm: nn.Module | None, activation: nn.Module):
         super().__init__()
         self.conv = conv
         self.norm = norm
         self.activation = activation
-        self.residual = residual != "none"
-        self.scale = depth**-0.5 if residual == "scaled" else 1.0
 
     def forward(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
         """(N, W) → (N, W)."""
         y = self.conv(graph, x).flatten(1)
         if self.norm is not None:
             y = self.norm(graph, y)
-        y = self.activation(y)
+        return self.activation(y)
+
+    def attention(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
+        """Attention weights, (E, H)."""
+        return self.conv(graph, x, get_attention=True)[1].squeeze(-1)
+
+
+class Block(Branch):
+    """One layer of the plain stack: the branch F(x) = σ(norm(conv(x))) and its residual connection.
+
+        none:      x ← F(x)
+        identity:  x ← x + F(x)
+        scaled:    x ← x + F(x) / √L
+
+    With the factor 1/√L the sum of L layers starts, and stays, of the size of one; it lets one learning rate
+    serve all depths (Hayou et al., "Stable ResNet", AISTATS 2021).
+
+    Parameters
+    ----------
+    residual : whether x is added.
+    scale : the factor of F(x) where x is added.
+    """
+
+    def __init__(self, conv: nn.Module, norm: nn.Module | None, activation: nn.Module, *, residual: bool, scale: float):
+        super().__init__(conv, norm, activation)
+        self.residual = residual
+        self.scale = scale
+
+    def forward(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
+        """(N, W) → (N, W)."""
+        y = super().forward(graph, x)
         return x + self.scale * y if self.residual else y
 
     def extra_repr(self) -> str:
@@ -87,11 +113,16 @@ class DeepGNN(nn.Module):
     at equal width. Dropout acts before the encoder and before the decoder only: dropout before every layer
     leaves nothing to learn from after ten of them.
 
+    A layer of the reversible stack is two branches of half the width, each with all heads at half of `hidden`
+    (see ReversibleBlock).
+
     Parameters
     ----------
     in_feats, num_classes : widths of the input and of the output.
-    model, layers, hidden, heads, norm, kappa, residual, activation, dropout, attn_dropout, kernel : see
+    model, layers, hidden, heads, norm, kappa, residual, activation, dropout, attn_dropout, kernel, stack : see
         RunSpec.
+    checkpoint_every : in training, keep the input of every k-th block only and compute the rest again (see
+        run_checkpointed); 0 keeps all activations. May be changed at any time.
     """
 
     def __init__(
@@ -110,43 +141,51 @@ class DeepGNN(nn.Module):
         dropout: float = 0.0,
         attn_dropout: float = 0.0,
         kernel: str = "auto",
+        stack: str = "plain",
+        checkpoint_every: int = 0,
     ):
         super().__init__()
-        check_name("model", model, MODELS)
-        check_name("residual", residual, RESIDUALS)
+        for kind, name, valid in (
+            ("model", model, MODELS),
+            ("residual", residual, RESIDUALS),
+            ("stack", stack, STACKS),
+        ):
+            check_name(kind, name, valid)
         check_name("activation", activation, ACTIVATIONS)
         check_norm_fits(norm, model)
+        check_stack_fits(stack, residual, hidden, checkpoint_every)
         score, feature = parse_norm(norm)
-        width = hidden * heads
+        scale = layers**-0.5 if residual == "scaled" else 1.0
 
-        def conv() -> nn.Module:
+        def parts(hidden: int) -> tuple[nn.Module, nn.Module | None, nn.Module]:
+            width = hidden * heads
             if model in ATTENTION:
-                return ATTENTION[model](
+                conv = ATTENTION[model](
                     width, hidden, heads, attn_drop=attn_dropout, norm=score, kappa=kappa, kernel=kernel
                 )
-            return BASELINES[model](width, width)
+            else:
+                conv = BASELINES[model](width, width)
+            return conv, feature_norm(feature, width) if feature else None, ACTIVATIONS[activation]()
 
-        self.encoder = FeatureLinear(in_feats, width, dropout)
-        self.blocks = nn.ModuleList(
-            Block(
-                conv(),
-                feature_norm(feature, width) if feature else None,
-                ACTIVATIONS[activation](),
-                residual=residual,
-                depth=layers,
-            )
-            for _ in range(layers)
-        )
+        def block() -> nn.Module:
+            if stack == "reversible":
+                return ReversibleBlock(Branch(*parts(hidden // 2)), Branch(*parts(hidden // 2)), scale=scale)
+            return Block(*parts(hidden), residual=residual != "none", scale=scale)
+
+        self.encoder = FeatureLinear(in_feats, hidden * heads, dropout)
+        self.blocks = nn.ModuleList(block() for _ in range(layers))
         self.dropout = nn.Dropout(dropout)
-        self.decoder = nn.Linear(width, num_classes)
+        self.decoder = nn.Linear(hidden * heads, num_classes)
         self.has_attention = model in ATTENTION_MODELS
+        self.reversible = stack == "reversible"
+        self.checkpoint_every = checkpoint_every
         for linear in (self.encoder, self.decoder):
             nn.init.xavier_uniform_(linear.weight)
             nn.init.zeros_(linear.bias)
 
     @classmethod
     def from_spec(cls, spec: RunSpec, in_feats: int, num_classes: int) -> DeepGNN:
-        """The network of a run, in its floating-point type, on the CPU."""
+        """The network of a run, in its floating-point type, on the CPU; "auto" keeps all activations."""
         network = cls(
             in_feats,
             num_classes,
@@ -161,19 +200,30 @@ class DeepGNN(nn.Module):
             dropout=spec.dropout,
             attn_dropout=spec.attn_dropout,
             kernel=spec.kernel,
+            stack=spec.stack,
+            checkpoint_every=0 if spec.checkpoint_every == "auto" else int(spec.checkpoint_every),
         )
         return network.to(getattr(torch, spec.dtype))
 
     def forward(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
         """Features (N, F) → logits (N, C)."""
-        x = self.encoder(x)
-        for block in self.blocks:
-            x = block(graph, x)
-        return self.decoder(self.dropout(x))
+        return self.decoder(self.dropout(self.run(self.blocks, graph, self.encoder(x))))
+
+    def run(self, blocks: Sequence[nn.Module], graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
+        """Some blocks of this network one after the other, with the activations kept that it keeps."""
+        if not torch.is_grad_enabled():
+            return run_blocks(blocks, graph, x)
+        if self.reversible:
+            return run_reversible(blocks, graph, x)
+        if self.checkpoint_every and self.training:
+            return run_checkpointed(blocks, graph, x, self.checkpoint_every)
+        return run_blocks(blocks, graph, x)
 
     @torch.no_grad()
     def attention(self, graph: dgl.DGLGraph, x: torch.Tensor) -> list[torch.Tensor]:
         """Attention weights of every layer, (E, H) each; after dropout where the network is in training.
+
+        A layer of the reversible stack has those of its two branches side by side, (E, 2H).
 
         Raises
         ------
@@ -184,6 +234,6 @@ class DeepGNN(nn.Module):
         weights = []
         x = self.encoder(x)
         for block in self.blocks:
-            weights.append(block.conv(graph, x, get_attention=True)[1].squeeze(-1))
+            weights.append(block.attention(graph, x))
             x = block(graph, x)
         return weights

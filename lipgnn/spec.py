@@ -96,8 +96,7 @@ class RunSpec:
         for option in fields(self):
             object.__setattr__(self, option.name, parse_value(option.name, getattr(self, option.name)))
         check_norm_fits(self.norm, self.model)
-        check_stack_fits(self.stack, self.residual, self.hidden)
-        _check_checkpoint_every(self.checkpoint_every)
+        check_stack_fits(self.stack, self.residual, self.hidden, _distance(self.checkpoint_every))
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> RunSpec:
@@ -162,9 +161,13 @@ def parse_value(name: str, value: Any) -> Any:
     return parsed
 
 
-def _check_checkpoint_every(value: str) -> None:
-    if value != "auto" and not value.isdecimal():
-        raise UsageError(f"checkpoint_every must be auto or a whole number, got {value!r}.", "0 is off.")
+def _distance(checkpoint_every: str) -> int:
+    """Blocks between checkpoints as far as they are known before the run: 0 for auto."""
+    if checkpoint_every == "auto":
+        return 0
+    if not checkpoint_every.isdecimal():
+        raise UsageError(f"checkpoint_every must be auto or a whole number, got {checkpoint_every!r}.", "0 is off.")
+    return int(checkpoint_every)
 
 
 def _convert(name: str, kind: type, value: Any) -> Any:

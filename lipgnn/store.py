@@ -75,7 +75,7 @@ class Run:
         """The published result, or None while there is none."""
         if not self.result_path.exists():
             return None
-        return {name: value for name, value in _read_json(self.result_path).items() if name != "schema"}
+        return {name: value for name, value in {**LATER, **_read_json(self.result_path)}.items() if name != "schema"}
 
     def publish(self, result: dict[str, Any]) -> None:
         """Publish the result of this run, unless another process was first with the same one."""

@@ -17,9 +17,11 @@ from lipgnn.config import command_for
 from lipgnn.datasets import Dataset
 from lipgnn.errors import DataError, Interrupted, RunFailed
 from lipgnn.kernels import choose
+from lipgnn.memory import MemoryPlan, estimate, plan_memory
 from lipgnn.runtime import choose_device, peak_memory_mb
 from lipgnn.spec import RunSpec
 from lipgnn.store import Run, Store
+from lipgnn.system_memory import free_memory, memory_returned
 from lipgnn.training import Diverged, Epoch, Training
 
 
@@ -33,6 +35,7 @@ class Started:
     kernel: str
     kernel_reason: str
     parameters: int
+    memory: MemoryPlan
     resumed_epoch: int
 
 
@@ -83,11 +86,15 @@ def train(
             run.begin(spec, dataset.fingerprint)
             _forget_peak_memory(device)
             training, checkpoint = Training(spec, dataset, device), CheckpointFile(run.path)
+            memory = _plan_memory(training, run)
             if saved := checkpoint.read(spec):
                 training.restore(*saved)
             run.rewind_log(training.epoch)
-            yield Started(run.id, str(device), reason, kernel, kernel_reason, training.parameters, training.epoch)
-            diverged = yield from _epochs(training, run, checkpoint, save_every, should_stop)
+            yield Started(
+                run.id, str(device), reason, kernel, kernel_reason, training.parameters, memory, training.epoch
+            )
+            with memory_returned() if memory.frugal else contextlib.nullcontext():
+                diverged = yield from _epochs(training, run, checkpoint, save_every, should_stop)
             result = _result(training, run.id, dataset.fingerprint, diverged)
             run.publish(result)
     if update_csv:
@@ -102,28 +109,45 @@ def _choose_kernel(spec: RunSpec, device: torch.device) -> tuple[str, str]:
     return choose(spec.kernel, device)
 
 
+def _plan_memory(training: Training, run: Run) -> MemoryPlan:
+    """Settle how many activations the run keeps, from a trial of two blocks."""
+    with _recorded(training, run):
+        expected = estimate(training.network, training.graph, training.features, training.loss)
+    memory = plan_memory(expected, training.spec.checkpoint_every, free_memory(training.device))
+    training.checkpoint_blocks(memory.checkpoint_every)
+    return memory
+
+
+@contextlib.contextmanager
+def _recorded(training: Training, run: Run) -> Iterator[None]:
+    """Leave a note in the store of what torch, DGL or the system could not do."""
+    try:
+        yield
+    except (RuntimeError, MemoryError) as error:
+        run.fail(f"{type(error).__name__}: {error}", training.epoch)
+        raise _failed(error, training.epoch) from error
+
+
 def _epochs(
     training: Training, run: Run, checkpoint: CheckpointFile, save_every: int, should_stop: Callable[[], bool]
 ) -> Generator[Epoch, None, str | None]:
     """Train to the end, saving on the way and at the end; returns where it diverged, if it did."""
     diverged = None
-    try:
-        while not training.finished:
-            record = training.step()
-            run.append_log(asdict(record))
-            yield record
-            if training.finished:
-                break
-            if should_stop():
-                _save(training, run, checkpoint, model_too=True)
-                raise Interrupted(f"Stopped after epoch {training.epoch}; the state is saved.")
-            if training.epoch % save_every == 0:
-                _save(training, run, checkpoint)
-    except Diverged as error:
-        diverged = str(error)
-    except (RuntimeError, MemoryError) as error:
-        run.fail(f"{type(error).__name__}: {error}", training.epoch)
-        raise _failed(error, training.epoch) from error
+    with _recorded(training, run):
+        try:
+            while not training.finished:
+                record = training.step()
+                run.append_log(asdict(record))
+                yield record
+                if training.finished:
+                    break
+                if should_stop():
+                    _save(training, run, checkpoint, model_too=True)
+                    raise Interrupted(f"Stopped after epoch {training.epoch}; the state is saved.")
+                if training.epoch % save_every == 0:
+                    _save(training, run, checkpoint)
+        except Diverged as error:
+            diverged = str(error)
     _save(training, run, checkpoint, model_too=True)
     return diverged
 
@@ -163,7 +187,7 @@ def _failed(error: Exception, epoch: int) -> RunFailed:
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     hint = "Run with --debug for the traceback."
     if isinstance(error, MemoryError) or "memory" in text.lower():
-        hint = "Use fewer heads, a smaller width or fewer layers."
+        hint = "Use --stack reversible or --checkpoint-every 1, fewer heads, a smaller width or fewer layers."
     return RunFailed(f"The run failed in epoch {epoch + 1}: {text}.", hint)
 
 

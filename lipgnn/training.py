@@ -83,7 +83,7 @@ class Training:
         self.network.train()
         self.optimizer.zero_grad()
         logits = self.network(self.graph, self.features)
-        loss = self._loss(logits, "train")
+        loss = self.loss(logits)
         if not loss.isfinite():
             raise Diverged(self._first_bad_output())
         loss.backward()
@@ -107,6 +107,11 @@ class Training:
         self.last = self._select(record)
         return self.last
 
+    def checkpoint_blocks(self, every: int) -> None:
+        """Keep the activations of every `every`-th block only; 0 keeps all."""
+        self.network.checkpoint_every = every
+        self.spec = self.spec.with_values(checkpoint_every=str(every))
+
     @property
     def finished(self) -> bool:
         """Whether the epochs are used up or patience has run out."""
@@ -122,10 +127,11 @@ class Training:
             return None
         correct = logits.argmax(dim=1) == self.labels
         accuracy = {f"{part}_acc": correct[mask].double().mean().item() for part, mask in self.masks.items()}
-        losses = {f"{part}_loss": self._loss(logits, part).item() for part in ("train", "val")}
+        losses = {f"{part}_loss": self.loss(logits, part).item() for part in ("train", "val")}
         return accuracy | losses
 
-    def _loss(self, logits: torch.Tensor, part: str) -> torch.Tensor:
+    def loss(self, logits: torch.Tensor, part: str = "train") -> torch.Tensor:
+        """Cross-entropy over the nodes of a part of the split."""
         mask = self.masks[part]
         return nn.functional.cross_entropy(logits[mask], self.labels[mask])
 

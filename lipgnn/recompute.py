@@ -1,0 +1,90 @@
+"""Activations computed twice instead of kept: what a repetition needs to be one, and checkpoints over blocks."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+from torch.utils.checkpoint import checkpoint
+
+from lipgnn.runtime import dgl
+
+
+@dataclass(frozen=True)
+class Randomness:
+    """The states of torch's generators at one moment: the CPU's, and that of a CUDA device in use."""
+
+    cpu: torch.Tensor
+    cuda: torch.Tensor | None
+    device: torch.device
+
+    @classmethod
+    def now(cls, device: torch.device, last: Randomness | None = None) -> Randomness:
+        """The states as they are; `last` itself where nothing was drawn since, so that states do not add up."""
+        cuda = torch.cuda.get_rng_state(device) if device.type == "cuda" else None
+        now = cls(torch.get_rng_state(), cuda, device)
+        return last if last is not None and now._equals(last) else now
+
+    def _equals(self, other: Randomness) -> bool:
+        return torch.equal(self.cpu, other.cpu) and (self.cuda is None or torch.equal(self.cuda, other.cuda))
+
+    @contextlib.contextmanager
+    def again(self) -> Iterator[None]:
+        """Draw once more what was drawn from this moment on; the generators are as before afterwards."""
+        with torch.random.fork_rng(devices=[] if self.cuda is None else [self.device]):
+            torch.set_rng_state(self.cpu)
+            if self.cuda is not None:
+                torch.cuda.set_rng_state(self.cuda, self.device)
+            yield
+
+
+@contextlib.contextmanager
+def buffers_kept(*modules: nn.Module) -> Iterator[None]:
+    """Let `modules` change copies of their buffers: BatchNorm must count a batch once, however often it is computed."""
+    buffers = [
+        (owner, name, buffer)
+        for module in modules
+        for owner in module.modules()
+        for name, buffer in owner.named_buffers(recurse=False)
+    ]
+    try:
+        for owner, name, buffer in buffers:
+            setattr(owner, name, buffer.clone())
+        yield
+    finally:
+        for owner, name, buffer in buffers:
+            setattr(owner, name, buffer)
+
+
+def run_blocks(blocks: Sequence[nn.Module], graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
+    """One block after the other, (N, W) → (N, W)."""
+    for block in blocks:
+        x = block(graph, x)
+    return x
+
+
+def run_checkpointed(blocks: Sequence[nn.Module], graph: dgl.DGLGraph, x: torch.Tensor, every: int) -> torch.Tensor:
+    """The same, with gradients equal bit for bit, keeping the input of every `every`-th block only.
+
+    The blocks between are computed again, `every` at a time, when gradients reach them. The last `every` are
+    needed at once and kept: L − every blocks are computed twice.
+
+    Reference: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016.
+    """
+    blocks = list(blocks)
+    start, first_end = 0, len(blocks) % every or every
+    for end in range(first_end, len(blocks), every):
+        segment = blocks[start:end]
+        x = checkpoint(
+            functools.partial(run_blocks, segment, graph),
+            x,
+            use_reentrant=False,
+            # torch repeats the random numbers, but not the buffers.
+            context_fn=lambda segment=segment: (contextlib.nullcontext(), buffers_kept(*segment)),
+        )
+        start = end
+    return run_blocks(blocks[start:], graph, x)
