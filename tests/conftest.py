@@ -84,6 +84,23 @@ def invoke(capsys, monkeypatch, tmp_path):
     return call
 
 
+@pytest.fixture(scope="module", params=["dgl", "fused"])
+def each_kernel(request):
+    """Run the tests of a module with either kernel as the one that `auto` takes."""
+    import torch
+
+    from lipgnn.kernels import fused
+    from lipgnn.nn import attention
+
+    if request.param == "fused" and (obstacle := fused.obstacle(torch.device("cpu"))):
+        pytest.skip(obstacle)
+    original = attention.implementation
+    with pytest.MonkeyPatch.context() as patch:
+        chosen = {"auto": request.param}
+        patch.setattr(attention, "implementation", lambda name, device: original(chosen.get(name, name), device))
+        yield request.param
+
+
 @pytest.fixture
 def small_spec():
     """A run of a few milliseconds an epoch, with everything that must survive a resume switched on."""

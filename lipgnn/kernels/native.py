@@ -38,10 +38,13 @@ class _Graph(ctypes.Structure):
 
 
 def _structure(**kinds: str) -> type[ctypes.Structure]:
-    """A structure of the members of each kind, in the order given; see the headers in native/."""
+    """A structure of the members of each kind, in the order given; see the headers in native/.
+
+    Slots, because ctypes would otherwise take any name without a word.
+    """
     types = {"graph": _Graph, "whole": ctypes.c_int64, "real": ctypes.c_double, "seed": ctypes.c_uint64}
     fields = [(name, types.get(kind, ctypes.c_void_p)) for kind, names in kinds.items() for name in names.split()]
-    return type("Structure", (ctypes.Structure,), {"_fields_": fields})
+    return type("Structure", (ctypes.Structure,), {"_fields_": fields, "__slots__": ()})
 
 
 _SIZES = "heads width heads_fastest normalize shift"

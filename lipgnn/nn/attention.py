@@ -66,11 +66,12 @@ def project(linear: nn.Linear, x: torch.Tensor, heads: int, *, heads_fastest: bo
 
     The order is that of the weight's rows, which are few: no feature is moved.
     """
+    width = linear.out_features // heads
     if not heads_fastest:
-        return linear(x).view(len(x), heads, -1)
-    weight = linear.weight.unflatten(0, (heads, -1)).transpose(0, 1).flatten(0, 1)
-    bias = None if linear.bias is None else linear.bias.view(heads, -1).t().flatten()
-    return nn.functional.linear(x, weight, bias).view(len(x), -1, heads).transpose(1, 2)
+        return linear(x).unflatten(1, (heads, width))
+    weight = linear.weight.unflatten(0, (heads, width)).transpose(0, 1).flatten(0, 1)
+    bias = None if linear.bias is None else linear.bias.view(heads, width).t().flatten()
+    return nn.functional.linear(x, weight, bias).unflatten(1, (width, heads)).transpose(1, 2)
 
 
 def draw_seed(dropout: nn.Dropout) -> int:

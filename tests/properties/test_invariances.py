@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from lipgnn.nn import GATConv, TransformerConv
 from lipgnn.runtime import dgl
 
+pytestmark = pytest.mark.usefixtures("each_kernel")
+
 LOCAL = {
     "gat": partial(GATConv, residual=True),
     "gat lip": partial(GATConv, residual=True, norm="lip", kappa=0.5),

@@ -16,6 +16,8 @@ from torch import nn
 from lipgnn.errors import DataError, UsageError
 from lipgnn.nn import TransformerConv
 
+pytestmark = pytest.mark.usefixtures("each_kernel")
+
 QUERY_NORMS = ["node", "graph"]
 
 
@@ -78,7 +80,8 @@ def test_equals_loops_over_edges(data, norm, query_norm, kappa, skip, bias, refe
     x = reference.normal(2, graph.num_nodes(), 4)
     with torch.no_grad():
         out, attention = conv(graph, x, get_attention=True)
-        assert torch.equal(conv(graph, x), out)
+        # Without the weights, a fused kernel computes.
+        torch.testing.assert_close(conv(graph, x), out, atol=1e-12, rtol=1e-12)
     assert out.shape == (graph.num_nodes(), 3, 2) and attention.shape == (graph.num_edges(), 3, 1)
     expected = loops(reference, conv, graph, x)
     np.testing.assert_allclose(out, expected[0], atol=1e-10)

@@ -1,0 +1,83 @@
+"""Both orders of the edges say the same as DGL, are made once, and divide the work evenly."""
+
+from __future__ import annotations
+
+import gc
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lipgnn.errors import DataError
+from lipgnn.kernels import adjacency
+from lipgnn.kernels.adjacency import Adjacency
+from lipgnn.runtime import dgl
+
+
+def edges_in(order, *, by_target):
+    """(source, target, id) of every edge, read from one order."""
+    ends = torch.repeat_interleave(torch.arange(len(order.start) - 1), order.start.diff())
+    pairs = (order.other.long(), ends) if by_target else (ends, order.other.long())
+    return list(zip(*(part.tolist() for part in (*pairs, order.edge_id)), strict=True))
+
+
+@settings(max_examples=40, deadline=None)
+@given(data=st.data())
+def test_both_orders_have_the_edges_of_the_graph(data, reference):
+    graph = data.draw(reference.graphs(complete="nothing"))
+    expected = [(source, target, number) for number, (source, target) in enumerate(reference.edges_of(graph))]
+    found = Adjacency.of(graph)
+    assert (found.num_nodes, found.num_edges) == (graph.num_nodes(), graph.num_edges())
+    assert sorted(edges_in(found.incoming, by_target=True), key=lambda edge: edge[2]) == expected
+    outgoing = edges_in(found.outgoing, by_target=False)
+    assert sorted(outgoing, key=lambda edge: edge[2]) == expected
+    assert outgoing == sorted(outgoing, key=lambda edge: edge[:2]), "repeated edges lie side by side"
+
+
+def test_is_made_once_for_a_graph_and_shared_by_its_local_copies(reference):
+    graph = reference.small_graph()
+    assert Adjacency.of(graph) is Adjacency.of(graph.local_var())
+
+
+def test_is_made_anew_when_the_graph_changes(reference):
+    graph = reference.small_graph()
+    before = Adjacency.of(graph).num_edges
+    graph.add_edges(0, 3)
+    assert Adjacency.of(graph).num_edges == before + 1
+
+
+def test_goes_with_the_graph(reference):
+    graph = reference.small_graph()
+    Adjacency.of(graph)
+    number = id(graph._graph)
+    assert number in adjacency._made
+    del graph
+    gc.collect()
+    assert number not in adjacency._made
+
+
+def test_pieces_cover_all_nodes_once_and_share_the_work():
+    degrees = torch.cat([torch.tensor([30_000]), torch.ones(40_000, dtype=torch.int64)])
+    start = torch.cat([torch.zeros(1, dtype=torch.int64), degrees.cumsum(0)])
+    pieces = adjacency._pieces(start)
+    assert pieces[0] == 0 and pieces[-1] == len(degrees) and (pieces.diff() >= 0).all()
+    work = start + torch.arange(len(start))
+    shares = work[pieces].diff()
+    share = int(work[-1]) / (len(pieces) - 1)
+    assert shares[1:].max() <= share + 2, "nothing but the hub, which is not divided, is above its share"
+    assert len(pieces) - 1 > 20
+
+
+@pytest.mark.parametrize("nodes", [0, 1, 5])
+def test_graphs_without_edges(nodes):
+    found = Adjacency.of(dgl.graph(([], []), num_nodes=nodes))
+    assert found.incoming.start.tolist() == [0] * (nodes + 1)
+    assert found.incoming.pieces.tolist() == [0, nodes]
+
+
+def test_a_graph_too_large_for_32_bits_is_refused(monkeypatch, reference):
+    graph = reference.small_graph()
+    monkeypatch.setattr(graph, "num_nodes", lambda: 2**31)
+    with pytest.raises(DataError, match="2147483648 nodes"):
+        Adjacency.of(graph)

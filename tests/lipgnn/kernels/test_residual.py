@@ -1,0 +1,78 @@
+"""x + s ELU(y) in one pass: as torch computes it in three."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from torch.nn.functional import elu
+
+from lipgnn.kernels.residual import residual_elu
+
+TOLERANCE = {torch.float32: 1e-6, torch.float64: 1e-14}
+
+
+@settings(max_examples=30, deadline=None)
+@given(
+    st.sampled_from(sorted(TOLERANCE, key=str)),
+    st.integers(0, 40),
+    st.integers(1, 9),
+    st.booleans(),
+    st.floats(0.01, 2),
+    st.integers(0, 2**31),
+)
+def test_equals_torch_in_values_and_gradients(dtype, rows, columns, adds, scale, seed):
+    generator = torch.Generator().manual_seed(seed)
+    x, y, grad = (torch.randn(rows, columns, dtype=dtype, generator=generator) for _ in range(3))
+    results = []
+    for function in (
+        lambda x, y: (x if adds else 0) + scale * elu(y),
+        lambda x, y: residual_elu(x if adds else None, y, scale),
+    ):
+        leaves = x.clone().requires_grad_(), y.clone().requires_grad_()
+        out = function(*leaves)
+        out.backward(grad)
+        results.append((out.detach(), leaves[1].grad, leaves[0].grad if adds else None))
+    for ours, theirs in zip(results[1], results[0], strict=True):
+        if theirs is not None:
+            torch.testing.assert_close(ours, theirs, rtol=TOLERANCE[dtype], atol=TOLERANCE[dtype])
+
+
+@pytest.mark.parametrize("dtype", TOLERANCE)
+def test_small_values_keep_their_digits(dtype):
+    """exp(y) - 1 would lose them: in a deep network a signal of 1e-10 is still a signal."""
+    y = -torch.logspace(-30, 1, 200, dtype=dtype)
+    torch.testing.assert_close(residual_elu(None, y, 1.0), torch.expm1(y), rtol=10 * TOLERANCE[dtype], atol=0)
+
+
+def test_what_is_not_finite_stays_visible():
+    y = torch.tensor([float("nan"), float("inf"), -float("inf"), -1e30])
+    out = residual_elu(torch.zeros(4), y, 1.0)
+    assert out.isnan().tolist() == [True, False, False, False]
+    assert out[1:].tolist() == [float("inf"), -1.0, -1.0]
+
+
+def test_does_not_depend_on_the_number_of_threads():
+    generator = torch.Generator().manual_seed(0)
+    x, y = torch.randn(2, 100_003, generator=generator)
+    threads, results = torch.get_num_threads(), []
+    try:
+        for number in (1, 2, 3):
+            torch.set_num_threads(number)
+            results.append(residual_elu(x, y, 0.3))
+    finally:
+        torch.set_num_threads(threads)
+    assert torch.equal(results[0], results[1]) and torch.equal(results[0], results[2])
+
+
+def test_gradcheck():
+    x, y = torch.randn(2, 3, 5, dtype=torch.float64, generator=torch.Generator().manual_seed(1)).requires_grad_()
+    assert torch.autograd.gradcheck(lambda x, y: residual_elu(x, y, 0.7), (x, y))
+
+
+def test_cannot_be_differentiated_twice():
+    y = torch.ones(3, requires_grad=True)
+    (grad,) = torch.autograd.grad(residual_elu(None, y, 1.0).square().sum(), y, create_graph=True)
+    with pytest.raises(RuntimeError, match="once_differentiable"):
+        grad.sum().backward()
