@@ -52,6 +52,32 @@ def test_the_device_and_the_reason_are_told(invoke):
     assert "cpu (asked for)" in invoke(*RUN, "--device", "cpu", "--force")[2]
 
 
+def test_the_stack_is_told_where_it_is_not_the_usual(invoke):
+    _, out, err = invoke(*RUN, "--stack", "reversible", "--seed", 1)
+    assert "2 layers (reversible stack)" in err and "2 layers (reversible stack)" in out
+    _, out, err = invoke(*RUN, "--checkpoint-every", 1, "--seed", 2)
+    assert "2 layers (checkpoint every 1)" in err and "2 layers (checkpoint every 1)" in out
+    _, out, err = invoke(*RUN, "--seed", 3)
+    assert "2 layers, norm" in err and "2 layers, norm" in out and "Expected peak memory" not in err
+
+
+def test_a_reversible_stack_with_checkpoints_is_refused(invoke):
+    code, _, err = invoke(*RUN, "--stack", "reversible", "--checkpoint-every", 2)
+    assert code == 2
+    assert "keeps no activations" in err and "--checkpoint-every 0" in err
+
+
+def test_scarce_memory_is_told_before_the_run(invoke, monkeypatch):
+    import lipgnn.train
+
+    monkeypatch.setattr(lipgnn.train, "free_memory", lambda device: 1)
+    _, out, err = invoke(*RUN, "--json")
+    assert json.loads(out)["checkpoint_every"] == "1"
+    assert "Expected peak memory 0." in err and "0.00 GB are free" in err
+    assert "--checkpoint-every 1 is used" in err and "--stack reversible" in err
+    assert "Expected" not in invoke(*RUN, "-q", "--force")[2]
+
+
 def test_print_config_is_a_run_of_its_own(invoke, tmp_path):
     code, out, _ = invoke(*RUN, "--print-config")
     assert code == 0

@@ -103,7 +103,14 @@ def test_a_distance_of_checkpoints_that_is_none_is_refused(value):
         RunSpec(checkpoint_every=value)
 
 
-@pytest.mark.parametrize("others, problem", [({"residual": "none"}, "residual"), ({"hidden": 3}, "hidden is 3")])
+@pytest.mark.parametrize(
+    "others, problem",
+    [
+        ({"residual": "none"}, "residual"),
+        ({"hidden": 3}, "hidden is 3"),
+        ({"checkpoint_every": "2"}, "checkpoint_every is 2"),
+    ],
+)
 def test_a_stack_that_cannot_be_reversed_is_refused(others, problem):
     with pytest.raises(UsageError, match=problem):
         RunSpec(stack="reversible", **others)

@@ -1,3 +1,4 @@
+import contextlib
 import dataclasses
 import json
 
@@ -116,8 +117,8 @@ def test_a_run_that_diverges_at_once_still_has_a_result(small_spec, load_for, st
 @pytest.mark.parametrize(
     "error, hint",
     [
-        (MemoryError(), "fewer layers"),
-        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried …"), "fewer layers"),
+        (MemoryError(), "--checkpoint-every"),
+        (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried …"), "--stack reversible"),
         (RuntimeError("some native library is unhappy\nwith details"), "--debug"),
     ],
 )
@@ -139,6 +140,52 @@ def test_a_failure_is_recorded_and_the_run_can_go_on(small_spec, load_for, store
     result, events = complete(small_spec, load_for(small_spec), store)
     assert (events[0].resumed_epoch, result["status"]) == (4, "done")
     assert not run.failure_path.exists()
+
+
+def test_where_memory_is_plentiful_all_activations_are_kept(small_spec, load_for, store):
+    result, events = complete(small_spec, load_for(small_spec), store)
+    assert result["checkpoint_every"] == "0"
+    memory = events[0].memory
+    assert not (memory.notable or memory.frugal) and 0 < memory.peak < memory.free
+
+
+def test_where_memory_is_scarce_the_run_recomputes_and_comes_to_the_same(small_spec, load_for, tmp_path, monkeypatch):
+    spec = small_spec.with_values(layers=6)
+    plenty, _ = complete(spec, load_for(spec), Store(tmp_path / "plenty"))
+    monkeypatch.setattr(module, "free_memory", lambda device: 1)
+    scarce, events = complete(spec, load_for(spec), Store(tmp_path / "scarce"))
+    assert events[0].memory.chosen and not events[0].memory.fits
+    assert scarce["checkpoint_every"] == str(events[0].memory.checkpoint_every) != "0"
+    assert {**scarce, "checkpoint_every": "0"} == plenty
+    asked, _ = complete(spec.with_values(checkpoint_every="4"), load_for(spec), Store(tmp_path / "asked"))
+    assert {**asked, "checkpoint_every": "0"} == plenty and asked["checkpoint_every"] == "4"
+
+
+def test_memory_goes_back_to_the_system_where_it_counts(small_spec, load_for, tmp_path, monkeypatch):
+    entered = []
+
+    @contextlib.contextmanager
+    def watched():
+        entered.append(True)
+        yield
+
+    monkeypatch.setattr(module, "memory_returned", watched)
+    complete(small_spec, load_for(small_spec), Store(tmp_path / "plain"))
+    assert not entered
+    spec = small_spec.with_values(stack="reversible")
+    result, _ = complete(spec, load_for(spec), Store(tmp_path / "reversible"))
+    assert entered and (result["checkpoint_every"], result["status"]) == ("0", "done")
+
+
+def test_a_trial_that_finds_no_memory_is_a_failed_run(small_spec, load_for, store, monkeypatch):
+    def full(*arguments):
+        raise RuntimeError("DefaultCPUAllocator: can't allocate memory")
+
+    monkeypatch.setattr(module, "estimate", full)
+    with pytest.raises(RunFailed, match="in epoch 1"):
+        complete(small_spec, load_for(small_spec), store)
+    run = store.run(small_spec.run_id(load_for(small_spec).fingerprint))
+    assert "allocate" in json.loads(run.failure_path.read_text())["reason"]
 
 
 def test_a_full_disk_at_the_end_loses_nothing_but_the_time_to_publish(small_spec, load_for, store, monkeypatch):

@@ -136,6 +136,33 @@ def test_a_restored_state_goes_on_bit_for_bit(training, tmp_path, schedule):
         assert same(second.best_weights, whole.best_weights)
 
 
+@pytest.mark.parametrize("options", [{"stack": "reversible"}, {"checkpoint_every": "1"}])
+def test_recomputed_activations_go_on_bit_for_bit_as_well(training, tmp_path, options):
+    whole = training(**options)
+    expected = [without_time(r) for r in finish(whole)]
+    first = training(**options)
+    for _ in range(5):
+        first.step()
+    first.save(CheckpointFile(tmp_path))
+    second = training(**options)
+    second.restore(*CheckpointFile(tmp_path).read(second.spec))
+    assert [without_time(r) for r in finish(second)] == expected[5:]
+    assert same(weights_of(second), weights_of(whole))
+
+
+def test_checkpoints_over_blocks_change_nothing_in_a_run(training):
+    kept = training(layers=5)
+    expected = [without_time(record) for record in finish(kept)]
+    for begin, every in ((0, 2), (3, 1)):
+        recomputed = training(layers=5)
+        for _ in range(begin):
+            recomputed.step()
+        recomputed.checkpoint_blocks(every)
+        assert recomputed.spec.checkpoint_every == str(every)
+        assert [without_time(record) for record in finish(recomputed)] == expected[begin:]
+        assert same(weights_of(kept), weights_of(recomputed))
+
+
 def test_cosine_goes_from_the_learning_rate_to_zero(training):
     rates = [record.lr for record in finish(training(schedule="cosine", epochs=4))]
     assert rates == pytest.approx([0.01 * (1 + math.cos(math.pi * k / 4)) / 2 for k in range(4)])
