@@ -18,6 +18,7 @@ from lipgnn.catalog import (
     parse_norm,
 )
 from lipgnn.errors import UsageError
+from lipgnn.kernels import add_activated
 from lipgnn.nn import GATConv, GCNConv, GGNNConv, GINConv, TransformerConv
 from lipgnn.norms import feature_norm
 from lipgnn.recompute import run_blocks, run_checkpointed
@@ -56,20 +57,28 @@ class FeatureLinear(nn.Linear):
 
 
 class Branch(nn.Module):
-    """What a layer computes before anything is added to it: x ← σ(norm(conv(x)))."""
+    """What a layer computes before anything is added to it: x ← σ(norm(conv(x))).
 
-    def __init__(self, conv: nn.Module, norm: nn.Module | None, activation: nn.Module):
+    Parameters
+    ----------
+    kernel : that of the attention; a fused one comes with a fused end of the block.
+    """
+
+    def __init__(self, conv: nn.Module, norm: nn.Module | None, activation: nn.Module, kernel: str):
         super().__init__()
         self.conv = conv
         self.norm = norm
         self.activation = activation
+        self.kernel = kernel
 
     def forward(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
         """(N, W) → (N, W)."""
+        return add_activated(None, self.activation, self.linear(graph, x), 1.0, self.kernel)
+
+    def linear(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
+        """norm(conv(x)), what comes before the activation."""
         y = self.conv(graph, x).flatten(1)
-        if self.norm is not None:
-            y = self.norm(graph, y)
-        return self.activation(y)
+        return y if self.norm is None else self.norm(graph, y)
 
     def attention(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
         """Attention weights, (E, H)."""
@@ -92,15 +101,25 @@ class Block(Branch):
     scale : the factor of F(x) where x is added.
     """
 
-    def __init__(self, conv: nn.Module, norm: nn.Module | None, activation: nn.Module, *, residual: bool, scale: float):
-        super().__init__(conv, norm, activation)
+    def __init__(
+        self,
+        conv: nn.Module,
+        norm: nn.Module | None,
+        activation: nn.Module,
+        kernel: str,
+        *,
+        residual: bool,
+        scale: float,
+    ):
+        super().__init__(conv, norm, activation, kernel)
         self.residual = residual
         self.scale = scale
 
     def forward(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
         """(N, W) → (N, W)."""
-        y = super().forward(graph, x)
-        return x + self.scale * y if self.residual else y
+        if not self.residual:
+            return super().forward(graph, x)
+        return add_activated(x, self.activation, self.linear(graph, x), self.scale, self.kernel)
 
     def extra_repr(self) -> str:
         return f"residual={self.residual}, scale={self.scale:.4g}"
@@ -157,7 +176,7 @@ class DeepGNN(nn.Module):
         score, feature = parse_norm(norm)
         scale = layers**-0.5 if residual == "scaled" else 1.0
 
-        def parts(hidden: int) -> tuple[nn.Module, nn.Module | None, nn.Module]:
+        def parts(hidden: int) -> tuple[nn.Module, nn.Module | None, nn.Module, str]:
             width = hidden * heads
             if model in ATTENTION:
                 conv = ATTENTION[model](
@@ -165,7 +184,7 @@ class DeepGNN(nn.Module):
                 )
             else:
                 conv = BASELINES[model](width, width)
-            return conv, feature_norm(feature, width) if feature else None, ACTIVATIONS[activation]()
+            return conv, feature_norm(feature, width) if feature else None, ACTIVATIONS[activation](), kernel
 
         def block() -> nn.Module:
             if stack == "reversible":

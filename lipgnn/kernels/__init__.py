@@ -6,5 +6,6 @@ with `obstacle`, which says why it cannot be used.
 """
 
 from lipgnn.kernels.choice import choose, implementation
+from lipgnn.kernels.residual import add_activated
 
-__all__ = ["choose", "implementation"]
+__all__ = ["add_activated", "choose", "implementation"]

@@ -6,9 +6,10 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from torch import nn
 from torch.nn.functional import elu
 
-from lipgnn.kernels.residual import residual_elu
+from lipgnn.kernels.residual import add_activated, residual_elu
 
 TOLERANCE = {torch.float32: 1e-6, torch.float64: 1e-14}
 
@@ -76,3 +77,21 @@ def test_cannot_be_differentiated_twice():
     (grad,) = torch.autograd.grad(residual_elu(None, y, 1.0).square().sum(), y, create_graph=True)
     with pytest.raises(RuntimeError, match="once_differentiable"):
         grad.sum().backward()
+
+
+@pytest.mark.parametrize("adds", [True, False])
+@pytest.mark.parametrize("activation", [nn.ELU(), nn.ELU(alpha=0.5), nn.ReLU(), nn.Identity()], ids=repr)
+@pytest.mark.parametrize("kernel", ["auto", "dgl"])
+def test_a_block_ends_alike_with_every_kernel(kernel, activation, adds):
+    x, y = torch.randn(2, 5, 3, dtype=torch.float64, generator=torch.Generator().manual_seed(2))
+    expected = (x if adds else 0) + 0.4 * activation(y)
+    found = add_activated(x if adds else None, activation, y, 0.4, kernel)
+    torch.testing.assert_close(found, expected, rtol=1e-14, atol=1e-14)
+
+
+def test_the_reference_ends_with_the_activation_itself():
+    """So that a hook on it, or another class in its place, is seen."""
+    activation, seen = nn.ELU(), []
+    activation.register_forward_hook(lambda *_: seen.append(True))
+    add_activated(None, activation, torch.ones(2), 1.0, "dgl")
+    assert seen == [True]
