@@ -52,6 +52,7 @@ def interleave(steps: Mapping[Key, Step], repeats: int, tell: Tell) -> dict[Key,
     """Milliseconds of every step, round by round: one of each a round, after a round that only warms up.
 
     What disturbs the machine then disturbs all candidates alike, and ratios within a round hold what times do not.
+    Every other round goes backwards, so that none is always the one to follow another.
 
     Parameters
     ----------
@@ -61,10 +62,10 @@ def interleave(steps: Mapping[Key, Step], repeats: int, tell: Tell) -> dict[Key,
     for turn in range(repeats + 1 if repeats else 0):
         # Garbage of a round is not collected on the time of the next.
         gc.collect()
-        for key, step in steps.items():
+        for key in steps if turn % 2 == 0 else reversed(steps):
             tell(f"{key}, {f'round {turn} of {repeats}' if turn else 'warming up'}")
             began = time.perf_counter()
-            result = step()
+            result = steps[key]()
             elapsed = time.perf_counter() - began
             # Held until here: giving back a result is no part of computing it.
             del result

@@ -6,10 +6,10 @@ from lipgnn.bench.rows import Row
 TEMPLATE = Row(bench="attention", heads=8)
 
 
-def test_candidates_take_turns_after_a_round_that_does_not_count():
+def test_candidates_take_turns_to_and_fro_after_a_round_that_does_not_count():
     log, told = [], []
     times = interleave({name: lambda name=name: log.append(name) for name in "ab"}, 2, told.append)
-    assert "".join(log) == "ababab"
+    assert "".join(log) == "abbaab"
     assert {name: len(values) for name, values in times.items()} == {"a": 2, "b": 2}
     assert all(value > 0 for values in times.values() for value in values)
     assert told[0] == "a, warming up" and told[-1] == "b, round 2 of 2"
