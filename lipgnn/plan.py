@@ -7,7 +7,6 @@ import statistics
 from collections.abc import Collection, Iterable
 from dataclasses import dataclass
 
-from lipgnn.datasets import load
 from lipgnn.spec import RunSpec
 from lipgnn.store import Store
 
@@ -69,6 +68,9 @@ def make_plan(runs: Iterable[RunSpec], store: Store, *, retry: Collection[str] =
 @functools.lru_cache(maxsize=64)
 def fingerprint_of(dataset: str, split: str) -> str:
     """The fingerprint of a data set with a split, computed once."""
+    # Here, because --help need not wait for numpy and scipy.
+    from lipgnn.datasets import load
+
     return load(dataset, split=split).fingerprint
 
 

@@ -12,6 +12,8 @@ import os
 import platform
 import resource
 import sys
+import weakref
+from collections.abc import Callable
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -105,6 +107,29 @@ def seed_all(seed: int) -> None:
     """Seed every generator a run draws from: torch on all devices, and DGL."""
     _import("torch").manual_seed(seed)
     _import("dgl").seed(seed)
+
+
+class PerGraph:
+    """A function of a graph that is computed once and kept as long as the graph lives.
+
+    DGL's index is replaced, not changed, when edges are added or removed, and local copies of a graph share it.
+
+    Parameters
+    ----------
+    make : called with a graph on first use.
+    """
+
+    def __init__(self, make: Callable[[Any], Any]):
+        self._make = make
+        # By the identity of DGL's index, which cannot be hashed.
+        self._made: dict[int, Any] = {}
+
+    def __call__(self, graph: Any) -> Any:
+        index = graph._graph
+        if id(index) not in self._made:
+            self._made[id(index)] = self._make(graph)
+            weakref.finalize(index, self._made.pop, id(index))
+        return self._made[id(index)]
 
 
 def peak_memory_mb() -> float:

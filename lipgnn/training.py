@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from packaging.version import Version
 from torch import nn
 
 from lipgnn.checkpoint import CheckpointFile, Tensors, save_model
@@ -54,16 +55,14 @@ class Training:
         self.dataset = dataset
         seed_all(spec.seed)
         self.network = DeepGNN.from_spec(spec, dataset.num_features, dataset.num_classes).to(device)
-        self.optimizer = torch.optim.Adam(self.network.parameters(), lr=spec.lr, weight_decay=spec.weight_decay)
+        self.optimizer = _adam(self.network, spec)
         self.scheduler = _schedule(spec, self.optimizer)
         self.graph = dataset.graph.to(device)
         self.features = dataset.features.to(device, getattr(torch, spec.dtype))
         self.labels = dataset.labels.to(device)
-        self.masks = {
-            "train": dataset.train_mask.to(device),
-            "val": dataset.val_mask.to(device),
-            "test": dataset.test_mask.to(device),
-        }
+        # Numbers instead of masks: to count the nodes of a mask, a GPU would have to be waited for.
+        masks = {"train": dataset.train_mask, "val": dataset.val_mask, "test": dataset.test_mask}
+        self.parts = {part: mask.nonzero().flatten().to(device) for part, mask in masks.items()}
         self.device = device
         self.epoch = 0
         self.seconds = 0.0
@@ -71,32 +70,30 @@ class Training:
         self.last: Epoch | None = None
         self.best: Epoch | None = None
         self.best_weights: Tensors = {}
+        self._before = _copy(self.network.state_dict())
+        # Where training and evaluation compute the same, the evaluation of an epoch is the forward of the next.
+        self._shares_forward = not _differs_in_training(self.network)
+        self._logits: torch.Tensor | None = None
 
     def step(self) -> Epoch:
         """Train for one epoch and evaluate.
+
+        The device is waited for twice: for the loss with the norm of its gradient, and for the metrics.
 
         Raises
         ------
         Diverged : the weights are those before the step, whose loss and gradients were the last finite ones.
         """
         began = time.perf_counter()
-        self.network.train()
-        self.optimizer.zero_grad()
-        logits = self.network(self.graph, self.features)
-        loss = self.loss(logits)
-        if not loss.isfinite():
-            raise Diverged(self._first_bad_output())
-        loss.backward()
-        grad_norm = self._gradient_norm()
-        if not math.isfinite(grad_norm):
-            raise Diverged(f"gradient of the {first_nonfinite_gradient(self.network) or 'loss'}")
-        before = _copy(self.network.state_dict())
+        grad_norm = self._backward()
+        for kept, now in zip(self._before.values(), self.network.state_dict().values(), strict=True):
+            kept.copy_(now)
         lr = self.optimizer.param_groups[0]["lr"]
         self.optimizer.step()
         metrics = self._evaluate()
         if metrics is None:
             where = self._first_bad_output()
-            self.network.load_state_dict(before)
+            self.network.load_state_dict(self._before)
             raise Diverged(where)
         self._advance_schedule(metrics["val_loss"])
         self.epoch += 1
@@ -106,6 +103,27 @@ class Training:
         record = Epoch(self.epoch, **metrics, grad_norm=grad_norm, lr=lr, best_epoch=self.epoch, seconds=seconds)
         self.last = self._select(record)
         return self.last
+
+    def _backward(self) -> float:
+        """Gradients of the training loss, clipped; returns their norm before that."""
+        self.network.train()
+        self.optimizer.zero_grad()
+        logits = self.network(self.graph, self.features) if self._logits is None else self._logits
+        self._logits = None
+        loss = self.loss(logits)
+        loss.backward()
+        gradients = [p.grad for p in self.network.parameters() if p.grad is not None]
+        norms = [torch.linalg.vector_norm(g, dtype=torch.float64) for g in gradients]
+        total = torch.linalg.vector_norm(torch.stack(norms))
+        loss_value, grad_norm = torch.stack([loss.detach().double(), total]).tolist()
+        if not math.isfinite(loss_value):
+            raise Diverged(self._first_bad_output())
+        if not math.isfinite(grad_norm):
+            raise Diverged(f"gradient of the {first_nonfinite_gradient(self.network) or 'loss'}")
+        if 0 < self.spec.clip < grad_norm:
+            for gradient in gradients:
+                gradient.mul_(self.spec.clip / grad_norm)
+        return grad_norm
 
     def checkpoint_blocks(self, every: int) -> None:
         """Keep the activations of every `every`-th block only; 0 keeps all."""
@@ -118,32 +136,25 @@ class Training:
         waited = self.epoch - self.best.epoch if self.best else 0
         return self.epoch >= self.spec.epochs or (self.spec.patience > 0 and waited >= self.spec.patience)
 
-    @torch.no_grad()
     def _evaluate(self) -> dict[str, float] | None:
         """Losses and accuracies without dropout; None where an output is not finite."""
-        self.network.eval()
-        logits = self.network(self.graph, self.features)
-        if not logits.isfinite().all():
-            return None
-        correct = logits.argmax(dim=1) == self.labels
-        accuracy = {f"{part}_acc": correct[mask].double().mean().item() for part, mask in self.masks.items()}
-        losses = {f"{part}_loss": self.loss(logits, part).item() for part in ("train", "val")}
-        return accuracy | losses
+        if self._shares_forward:
+            self._logits = self.network(self.graph, self.features)
+            logits = self._logits.detach()
+        else:
+            self.network.eval()
+            with torch.no_grad():
+                logits = self.network(self.graph, self.features)
+        correct = (logits.argmax(dim=1) == self.labels).double()
+        metrics = {f"{part}_acc": correct[nodes].mean() for part, nodes in self.parts.items()}
+        metrics |= {f"{part}_loss": self.loss(logits, part).double() for part in ("train", "val")}
+        finite, *values = torch.stack([logits.isfinite().all().double(), *metrics.values()]).tolist()
+        return dict(zip(metrics, values, strict=True)) if finite else None
 
     def loss(self, logits: torch.Tensor, part: str = "train") -> torch.Tensor:
-        """Cross-entropy over the nodes of a part of the split."""
-        mask = self.masks[part]
-        return nn.functional.cross_entropy(logits[mask], self.labels[mask])
-
-    def _gradient_norm(self) -> float:
-        """Norm of the whole gradient in double precision, then the gradient clipped to `spec.clip`."""
-        gradients = [p.grad for p in self.network.parameters() if p.grad is not None]
-        norms = [torch.linalg.vector_norm(g, dtype=torch.float64) for g in gradients]
-        total = torch.linalg.vector_norm(torch.stack(norms)).item()
-        if 0 < self.spec.clip < total:
-            for gradient in gradients:
-                gradient.mul_(self.spec.clip / total)
-        return total
+        """Mean cross-entropy over a part of the split."""
+        nodes = self.parts[part]
+        return nn.functional.cross_entropy(logits[nodes], self.labels[nodes])
 
     def _first_bad_output(self) -> str:
         where = first_nonfinite_output(self.network, self.graph, self.features)
@@ -220,6 +231,20 @@ class Training:
         self.epoch, self.seconds, self.max_grad_norm = state["epoch"], state["seconds"], state["max_grad_norm"]
         self.last = Epoch(**state["last"]) if state["last"] else None
         self.best = Epoch(**state["best"]) if state["best"] else None
+
+
+def _adam(network: nn.Module, spec: RunSpec) -> torch.optim.Adam:
+    """Adam over all weights in one call, as far as this torch can: a deep network has many small ones."""
+    one_call = "fused" if Version(torch.__version__) >= Version("2.4") else "foreach"
+    return torch.optim.Adam(network.parameters(), lr=spec.lr, weight_decay=spec.weight_decay, **{one_call: True})
+
+
+def _differs_in_training(network: nn.Module) -> bool:
+    """Whether any part of the network drops something or normalizes by the batch."""
+    return any(
+        (isinstance(module, nn.Dropout) and module.p > 0) or isinstance(module, nn.modules.batchnorm._BatchNorm)
+        for module in network.modules()
+    )
 
 
 def _merit(record: Epoch, select: str) -> tuple[float, float]:

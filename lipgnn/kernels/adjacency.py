@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import weakref
 from dataclasses import dataclass
 
 import torch
 
 from lipgnn.errors import DataError
-from lipgnn.runtime import dgl
+from lipgnn.runtime import PerGraph, dgl
 
 # Work is dealt out in pieces of about this many nodes and edges, but in no more than so many pieces. The pieces depend
 # on the graph alone, never on the number of threads: sums over pieces are then the same at any number.
 _PIECE = 2048
 _MOST_PIECES = 256
-
-# By the identity of DGL's index, which cannot be hashed; entries go when it goes.
-_made: dict[int, Adjacency] = {}
 
 
 @dataclass(frozen=True)
@@ -61,12 +57,7 @@ class Adjacency:
         ------
         DataError : more nodes than 32 bits can number.
         """
-        # DGL's index is replaced, not changed, when edges are added or removed, and local copies share it.
-        index = graph._graph
-        if id(index) not in _made:
-            _made[id(index)] = cls._make(graph)
-            weakref.finalize(index, _made.pop, id(index))
-        return _made[id(index)]
+        return _adjacency_of(graph)
 
     @classmethod
     def _make(cls, graph: dgl.DGLGraph) -> Adjacency:
@@ -86,6 +77,9 @@ class Adjacency:
             EdgeOrder(start, source.int(), edge_id, _pieces(start)),
             EdgeOrder(out_start, targets[by_source].int(), edge_id[by_source], _pieces(out_start)),
         )
+
+
+_adjacency_of = PerGraph(Adjacency._make)
 
 
 def _pieces(start: torch.Tensor) -> torch.Tensor:

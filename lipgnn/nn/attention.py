@@ -11,7 +11,7 @@ from torch import nn
 
 from lipgnn.errors import DataError, UsageError, unknown_name
 from lipgnn.kernels import implementation
-from lipgnn.runtime import dgl
+from lipgnn.runtime import PerGraph, dgl
 
 fn = dgl.function
 
@@ -85,13 +85,17 @@ def check_in_degrees(graph: dgl.DGLGraph, *, allow_zero: bool) -> None:
     """Refuse a graph with nodes that no edge enters, naming the first few."""
     if allow_zero:
         return
-    empty = (graph.in_degrees() == 0).nonzero().flatten()
-    if empty.numel():
-        names = ", ".join(str(node) for node in empty[:5].tolist())
+    empty = _without_in_edges(graph)
+    if empty:
+        names = ", ".join(map(str, empty[:5]))
         raise DataError(
-            f"{empty.numel()} node(s) have no in-edge, the first: {names}; attention over no neighbour is undefined.",
+            f"{len(empty)} node(s) have no in-edge, the first: {names}; attention over no neighbour is undefined.",
             "Add self-loops with dgl.add_self_loop(graph), or pass allow_zero_in_degree=True.",
         )
+
+
+# Once a graph: on a GPU the answer has to be waited for, and a deep network asks in every layer.
+_without_in_edges = PerGraph(lambda graph: (graph.in_degrees() == 0).nonzero().flatten().tolist())
 
 
 def named_score_norm(norm: str | nn.Module | None, named: dict[str, Callable[[], nn.Module]]) -> nn.Module | None:

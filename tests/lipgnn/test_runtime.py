@@ -1,3 +1,4 @@
+import gc
 import subprocess
 import sys
 
@@ -6,6 +7,7 @@ import torch
 
 from lipgnn import runtime
 from lipgnn.errors import EnvironmentBroken, UsageError
+from lipgnn.runtime import PerGraph
 
 
 @pytest.fixture
@@ -107,3 +109,29 @@ def test_the_environment_is_set_before_torch_is_imported():
     )
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["pytorch", "PASSIVE", "False"]
+
+
+def test_per_graph_is_made_once_for_a_graph_and_shared_by_its_local_copies(reference):
+    calls = []
+    edges_of = PerGraph(lambda graph: calls.append(graph) or graph.num_edges())
+    graph = reference.small_graph()
+    assert edges_of(graph) == edges_of(graph.local_var()) == graph.num_edges()
+    assert len(calls) == 1
+
+
+def test_per_graph_is_made_anew_when_the_graph_changes(reference):
+    edges_of = PerGraph(lambda graph: graph.num_edges())
+    graph = reference.small_graph()
+    before = edges_of(graph)
+    graph.add_edges(0, 3)
+    assert edges_of(graph) == before + 1
+
+
+def test_per_graph_goes_with_the_graph(reference):
+    edges_of = PerGraph(lambda graph: graph.num_edges())
+    graph = reference.small_graph()
+    edges_of(graph)
+    assert len(edges_of._made) == 1
+    del graph
+    gc.collect()
+    assert not edges_of._made

@@ -46,9 +46,9 @@ def test_a_step_is_adam_on_the_cross_entropy_of_the_training_nodes(training):
     optimizer = torch.optim.Adam(network.parameters(), lr=spec.lr, weight_decay=spec.weight_decay)
     for _ in range(3):
         optimizer.zero_grad()
-        logits = network(twin.graph, twin.features)[twin.masks["train"]]
+        logits = network(twin.graph, twin.features)[twin.parts["train"]]
         probabilities = logits.log_softmax(dim=1)
-        labels = twin.labels[twin.masks["train"]]
+        labels = twin.labels[twin.parts["train"]]
         loss = -probabilities[torch.arange(len(labels)), labels].mean()
         loss.backward()
         norm = math.sqrt(sum(p.grad.double().square().sum().item() for p in network.parameters()))
@@ -59,6 +59,43 @@ def test_a_step_is_adam_on_the_cross_entropy_of_the_training_nodes(training):
         torch.testing.assert_close(ours.network.state_dict()[name], value, rtol=1e-4, atol=1e-6)
 
 
+@pytest.mark.parametrize("options", [{}, {"checkpoint_every": "1"}, {"norm": "lip+pair"}, {"stack": "reversible"}])
+def test_without_dropout_an_evaluation_is_the_forward_of_the_next_epoch(training, options):
+    """One forward an epoch and one more, and the same run to the last bit."""
+    spec = {"dropout": 0, "attn_dropout": 0, "norm": "lip", "epochs": 5, **options}
+    shared, separate = training(**spec), training(**spec)
+    separate._shares_forward = False
+    passes = {shared: 0, separate: 0}
+    for state in passes:
+        state.network.decoder.register_forward_hook(lambda *_, state=state: passes.update({state: passes[state] + 1}))
+    first, second = finish(shared), finish(separate)
+    assert list(passes.values()) == [6, 10]
+    assert [without_time(record) for record in first] == [without_time(record) for record in second]
+    assert same(weights_of(shared), weights_of(separate))
+
+
+@pytest.mark.parametrize("options", [{"dropout": 0.1}, {"attn_dropout": 0.1}, {"norm": "lip+batch"}])
+def test_what_differs_in_training_is_evaluated_on_its_own(training, options):
+    assert not training(**{"dropout": 0, "attn_dropout": 0, "norm": "lip", **options})._shares_forward
+
+
+def test_the_device_is_waited_for_twice_an_epoch(training, monkeypatch):
+    """Every reading of a number is a wait on a GPU."""
+    state = training(attn_dropout=0)
+    state.step()
+    readings = []
+    for name in ("item", "tolist", "__bool__", "__float__", "__int__"):
+        original = getattr(torch.Tensor, name)
+
+        def reading(tensor, *rest, original=original, name=name):
+            readings.append(name)
+            return original(tensor, *rest)
+
+        monkeypatch.setattr(torch.Tensor, name, reading)
+    state.step()
+    assert readings == ["tolist", "tolist"]
+
+
 def test_metrics_are_those_of_the_updated_weights_without_dropout(training):
     state = training()
     record = state.step()
@@ -66,9 +103,9 @@ def test_metrics_are_those_of_the_updated_weights_without_dropout(training):
     with torch.no_grad():
         predicted = state.network(state.graph, state.features).argmax(dim=1)
     for part in ("train", "val", "test"):
-        mask = state.masks[part]
-        hits = sum(int(p == y) for p, y in zip(predicted[mask].tolist(), state.labels[mask].tolist(), strict=True))
-        assert getattr(record, f"{part}_acc") == pytest.approx(hits / int(mask.sum()))
+        nodes = state.dataset.split.parts[part].nonzero()[0]
+        hits = sum(int(predicted[node] == state.labels[node]) for node in nodes.tolist())
+        assert getattr(record, f"{part}_acc") == pytest.approx(hits / len(nodes))
 
 
 def test_clipping_bounds_the_step_but_not_the_report(training):
@@ -102,7 +139,8 @@ def test_test_labels_play_no_part_in_training(training):
     honest = training()
     records = finish(honest)
     poisoned = training()
-    poisoned.labels = torch.where(poisoned.masks["test"], (poisoned.labels + 1) % 4, poisoned.labels)
+    nodes = poisoned.parts["test"]
+    poisoned.labels[nodes] = (poisoned.labels[nodes] + 1) % 4
     for a, b in zip(records, finish(poisoned), strict=True):
         assert dataclasses.replace(without_time(a), test_acc=0) == dataclasses.replace(without_time(b), test_acc=0)
     assert same(honest.best_weights, poisoned.best_weights)

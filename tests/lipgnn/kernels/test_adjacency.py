@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-
 import pytest
 import torch
 from hypothesis import given, settings
@@ -33,28 +31,6 @@ def test_both_orders_have_the_edges_of_the_graph(data, reference):
     outgoing = edges_in(found.outgoing, by_target=False)
     assert sorted(outgoing, key=lambda edge: edge[2]) == expected
     assert outgoing == sorted(outgoing, key=lambda edge: edge[:2]), "repeated edges lie side by side"
-
-
-def test_is_made_once_for_a_graph_and_shared_by_its_local_copies(reference):
-    graph = reference.small_graph()
-    assert Adjacency.of(graph) is Adjacency.of(graph.local_var())
-
-
-def test_is_made_anew_when_the_graph_changes(reference):
-    graph = reference.small_graph()
-    before = Adjacency.of(graph).num_edges
-    graph.add_edges(0, 3)
-    assert Adjacency.of(graph).num_edges == before + 1
-
-
-def test_goes_with_the_graph(reference):
-    graph = reference.small_graph()
-    Adjacency.of(graph)
-    number = id(graph._graph)
-    assert number in adjacency._made
-    del graph
-    gc.collect()
-    assert number not in adjacency._made
 
 
 def test_pieces_cover_all_nodes_once_and_share_the_work():
