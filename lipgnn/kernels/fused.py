@@ -13,7 +13,6 @@ from torch.autograd.function import FunctionCtx, once_differentiable
 
 from lipgnn.kernels import native
 from lipgnn.kernels.adjacency import Adjacency
-from lipgnn.norms.scores import nonzero, safe_length
 from lipgnn.runtime import dgl
 
 # Exponentials of scores up to this size can be summed in float32 without taking off the largest score first.
@@ -103,55 +102,47 @@ class _Additive(torch.autograd.Function):
     ) -> torch.Tensor:
         layout = _Layout(z)
         attn = torch.stack([layout.rows(attn_l), layout.rows(attn_r)])
-        attn_length = nonzero(safe_length(torch.cat([attn_l, attn_r], dim=-1))).flatten() if kappa else attn  # (H,)
         nodes, heads = layout.nodes, layout.padded
         kept = {
             "z": layout.rows(z),
             "attn": attn,
-            "attn_scale": layout.pad(1 / (kappa * attn_length)) if kappa else attn,
             "source": z.new_empty(nodes, 2, heads),
             "target": z.new_empty(nodes, 4, heads),
-            "longest": z.new_empty(nodes, heads, dtype=torch.int32) if kappa else attn,
         }
+        if kappa:
+            kept["attn_length"] = z.new_empty(heads)
+            kept["longest_length"] = z.new_empty(nodes, heads)
+            kept["longest"] = z.new_empty(nodes, heads, dtype=torch.int32)
         ctx.settings = layout.settings(kappa, slope=slope, dropout=dropout, seed=seed)
         ctx.layout, ctx.adjacency, ctx.names = layout, adjacency, tuple(kept)
         out = z.new_empty(z.shape)
         native.call("additive", "forward", z.dtype, graph=adjacency, **ctx.settings, **kept, out=out)
-        ctx.save_for_backward(*kept.values(), attn_length)
+        ctx.save_for_backward(*kept.values())
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx: FunctionCtx, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         layout, adjacency = ctx.layout, ctx.adjacency
-        *kept, attn_length = ctx.saved_tensors
         size, heads, nodes = layout.size, layout.padded, layout.nodes
-        normalize = bool(ctx.settings["normalize"])
         pieces = max(len(adjacency.incoming.pieces), len(adjacency.outgoing.pieces)) - 1
-        partial = grad_out.new_zeros(pieces, 2 * size + heads)
-        grad_z = grad_out.new_empty(nodes, size)
+        grad_z, grad_attn = grad_out.new_empty(nodes, size), grad_out.new_empty(2, 1, size)
         native.call(
             "additive",
             "backward",
             grad_out.dtype,
             graph=adjacency,
             **ctx.settings,
-            **dict(zip(ctx.names, kept, strict=True)),
+            **dict(zip(ctx.names, ctx.saved_tensors, strict=True)),
             **layout.room_for(grad_out),
             grad_right=grad_out.new_empty(nodes, heads),
-            grad_length=grad_out.new_empty(nodes, 2, heads) if normalize else partial,
-            grad_longest=grad_out.new_empty(heads, nodes) if normalize else partial,
+            grad_length=grad_out.new_empty(nodes, 2, heads),
+            grad_longest=grad_out.new_empty(heads, nodes),
             grad_z=grad_z,
-            partial=partial,
+            grad_attn=grad_attn,
+            partial=grad_out.new_empty(pieces, 2 * size + heads),
         )
-        grad_l, grad_r, grad_log = partial.sum(0).split([size, size, heads])
-        grads = [layout.heads(grad).unsqueeze(0) for grad in (grad_l, grad_r)]
-        if normalize:
-            # d log‖a‖ = a·da / ‖a‖².
-            attn = dict(zip(ctx.names, kept, strict=True))["attn"]
-            factor = (grad_log[: layout.num_heads] / attn_length / attn_length).view(1, -1, 1)
-            grads = [grad + factor * layout.heads(own) for grad, own in zip(grads, attn, strict=True)]
-        return layout.heads(grad_z), *grads, None, None, None, None, None
+        return layout.heads(grad_z), *layout.heads(grad_attn), None, None, None, None, None
 
 
 class _DotProduct(torch.autograd.Function):
@@ -168,16 +159,17 @@ class _DotProduct(torch.autograd.Function):
     ) -> torch.Tensor:
         layout = _Layout(query)
         nodes, heads = layout.nodes, layout.padded
-        target = query.new_empty(nodes, 4, heads)
         kept = {
             "query": layout.rows(query),
             "key": layout.rows(key),
             "value": layout.rows(value),
-            "length": query.new_empty(nodes, 3, heads) if kappa else target,
-            "target": target,
-            "longest": query.new_empty(nodes, 2, heads, dtype=torch.int32) if kappa else target,
+            "target": query.new_empty(nodes, 4, heads),
         }
-        ctx.settings = layout.settings(kappa, kappa=kappa or 1.0, dropout=dropout, seed=seed)
+        if kappa:
+            kept["length"] = query.new_empty(nodes, 3, heads)
+            kept["longest_length"] = query.new_empty(nodes, 2, heads)
+            kept["longest"] = query.new_empty(nodes, 2, heads, dtype=torch.int32)
+        ctx.settings = layout.settings(kappa, dropout=dropout, seed=seed)
         ctx.layout, ctx.adjacency, ctx.names = layout, adjacency, tuple(kept)
         out = query.new_empty(query.shape)
         native.call("dot_product", "forward", query.dtype, graph=adjacency, **ctx.settings, **kept, out=out)
@@ -189,7 +181,6 @@ class _DotProduct(torch.autograd.Function):
     def backward(ctx: FunctionCtx, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         layout = ctx.layout
         nodes, heads = layout.nodes, layout.padded
-        normalize = bool(ctx.settings["normalize"])
         grads = [grad_out.new_empty(nodes, layout.size) for _ in range(3)]
         native.call(
             "dot_product",
@@ -199,8 +190,8 @@ class _DotProduct(torch.autograd.Function):
             **ctx.settings,
             **dict(zip(ctx.names, ctx.saved_tensors, strict=True)),
             **layout.room_for(grad_out),
-            grad_length=grad_out.new_empty(nodes, 2, heads) if normalize else grads[0],
-            grad_longest=grad_out.new_empty(2, heads, nodes) if normalize else grads[0],
+            grad_length=grad_out.new_empty(nodes, 2, heads),
+            grad_longest=grad_out.new_empty(2, heads, nodes),
             **dict(zip(("grad_query", "grad_key", "grad_value"), grads, strict=True)),
         )
         return *(layout.heads(grad) for grad in grads), None, None, None, None
@@ -228,19 +219,16 @@ class _Layout:
             return rows.unflatten(-1, (self.width, self.num_heads)).transpose(-1, -2)
         return rows.unflatten(-1, (self.num_heads, self.width))
 
-    def pad(self, values: torch.Tensor) -> torch.Tensor:
-        """(H,) filled up with ones to whole vectors."""
-        return torch.cat([values, values.new_ones(self.padded - self.num_heads)])
-
-    def settings(self, norm: float | None, **numbers: Any) -> dict[str, Any]:
+    def settings(self, kappa: float | None, **numbers: Any) -> dict[str, Any]:
         """The sizes and switches of a call, with further numbers."""
-        bounded = norm is not None and 1 / norm <= _SAFE_SCORE
+        bounded = kappa is not None and 1 / kappa <= _SAFE_SCORE
         return {
             "heads": self.num_heads,
             "width": self.width,
             "heads_fastest": self.heads_fastest,
-            "normalize": norm is not None,
+            "normalize": kappa is not None,
             "shift": not bounded,
+            "kappa": kappa or 0.0,
             **numbers,
         }
 

@@ -52,17 +52,17 @@ _STRUCTURES = {
     "additive": _structure(
         graph="graph",
         whole=_SIZES,
-        real="slope dropout",
+        real="kappa slope dropout",
         seed="seed",
-        arrays="z attn attn_scale source target longest out "
-        "grad_out grad_rows grad_right grad_length grad_longest grad_z partial",
+        arrays="z attn attn_length source target longest_length longest out "
+        "grad_out grad_rows grad_right grad_length grad_longest grad_z grad_attn partial",
     ),
     "dot_product": _structure(
         graph="graph",
         whole=_SIZES,
         real="kappa dropout",
         seed="seed",
-        arrays="query key value length target longest out "
+        arrays="query key value length target longest_length longest out "
         "grad_out grad_rows grad_length grad_longest grad_query grad_key grad_value",
     ),
     "residual_elu": _structure(whole="size threads", real="scale", arrays="x y grad_out result"),

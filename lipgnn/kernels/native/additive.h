@@ -19,14 +19,15 @@ struct Additive {
   Graph graph;
   int64_t heads, width, heads_fastest;
   int64_t normalize, shift;  // LipschitzNorm; whether scores can be too large for exp without taking off the largest
-  double slope, dropout;
+  double kappa, slope, dropout;
   uint64_t seed;
   const T* z;           // (N, H D)
   const T* attn;        // (2, H D): a_l, a_r
-  const T* attn_scale;  // (P): 1 / (kappa |a|)
+  T* attn_length;       // (P): |a|
   T* source;            // (N, 2, P): a_l.z_j, |z_j|
   T* target;            // (N, 4, P): a_r.z_i, c_i, b_i, t_i
-  int32_t* longest;     // (N, P): the source with the largest |z_j|, -1 for none
+  T* longest_length;    // (N, P): max_j |z_j|
+  int32_t* longest;     // (N, P): the first source of that length, -1 for none
   T* out;               // (N, H, D)
   // backward
   const T* grad_out;  // (N, H, D)
@@ -35,6 +36,7 @@ struct Additive {
   T* grad_length;     // (N, 2, P): d loss / d |z_i| as target, d loss / d max_j |z_j|
   T* grad_longest;    // (P, N): the latter, brought to the longest sources
   T* grad_z;          // (N, H D)
+  T* grad_attn;       // (2, H D)
   T* partial;         // (pieces, 2 H D + P): shares of d loss / d a_l, d loss / d a_r, d loss / d log |a|
 };
 
@@ -52,6 +54,7 @@ class AdditiveAttention : Attention<Rows> {
       : Base(arrays.graph, arrays.heads, arrays.width, arrays.dropout, arrays.seed), a_(arrays), slope_(T(arrays.slope)) {}
 
   void forward() const {
+    if (a_.normalize) measure_attn();
     for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { describe_nodes(first, end); });
     for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { attend(first, end); });
   }
@@ -65,6 +68,7 @@ class AdditiveAttention : Attention<Rows> {
     for_pieces(graph_.outgoing, graph_.threads, [&](int64_t piece, int64_t first, int64_t end) {
       sources(first, end, a_.partial + piece * share);
     });
+    add_shares(share);
   }
 
  private:
@@ -73,17 +77,28 @@ class AdditiveAttention : Attention<Rows> {
   const T* z(int64_t node) const { return a_.z + node * size_; }
   const T* grad(int64_t node) const { return (Rows::transposed ? a_.grad_rows : a_.grad_out) + node * size_; }
 
+  // |a| with a = [a_l, a_r].
+  void measure_attn() const {
+    V left[G], right[G];
+    rows_.length(a_.attn, left);
+    rows_.length(a_.attn + size_, right);
+    for (int g = 0; g < rows_.groups(); ++g) {
+      const V size = nonzero<T, L>(larger(left[g], right[g]));
+      const V ratio = nonzero<T, L>((left[g] / size) * (left[g] / size) + (right[g] / size) * (right[g] / size));
+      store(a_.attn_length + g * L, size * root<T, L>(ratio));
+    }
+  }
+
   // a_l.z, a_r.z and |z| of every node.
   void describe_nodes(int64_t first, int64_t end) const {
     V value[G];
-    typename Rows::Row scratch(size_);
     for (int64_t node = first; node < end; ++node) {
       rows_.dot(a_.attn, z(node), value);
       save(source(node), value);
       rows_.dot(a_.attn + size_, z(node), value);
       save(target(node), value);
       if (!a_.normalize) continue;
-      this->length(z(node), scratch, value);
+      rows_.length(z(node), value);
       save(source(node) + padded_, value);
     }
   }
@@ -132,8 +147,9 @@ class AdditiveAttention : Attention<Rows> {
         M number;
         this->find_longest(a_.source + padded_ + at, 2 * padded_, begin, stop, &longest, &number);
         this->save_numbers(a_.longest + i * padded_ + at, number);
-        const V size = size_of(i, at, longest);
-        inverse[g] = (1 / size) * load<V>(a_.attn_scale + at) / root<T, L>(ratio_of(i, at, longest, size));
+        store(a_.longest_length + i * padded_ + at, longest);
+        const V size = size_of(i, at, longest), root_of_ratio = root<T, L>(ratio_of(i, at, longest, size));
+        inverse[g] = (1 / size) * (1 / load<V>(a_.attn_length + at)) / (T(a_.kappa) * root_of_ratio);
       }
       if (a_.shift && begin < stop) {
         V left = load<V>(source(graph_.incoming.other[begin]) + at);
@@ -148,14 +164,14 @@ class AdditiveAttention : Attention<Rows> {
 
   // max(longest neighbour, own length), or 1 where both are zero.
   V size_of(int64_t i, size_t at, V longest) const {
-    return this->nonzero(larger(longest, load<V>(source(i) + padded_ + at)));
+    return nonzero<T, L>(larger(longest, load<V>(source(i) + padded_ + at)));
   }
 
   // (longest^2 + own^2) / size^2, or 1 where both are zero.
   V ratio_of(int64_t i, size_t at, V longest, V size) const {
     const V own = load<V>(source(i) + padded_ + at) / size;
     longest /= size;
-    return this->nonzero(longest * longest + own * own);
+    return nonzero<T, L>(longest * longest + own * own);
   }
 
   // Gradients of the values of every target: t_i, d a_r.z_i and, through log c_i, of both lengths.
@@ -203,7 +219,7 @@ class AdditiveAttention : Attention<Rows> {
 
   // From d loss / d log(1 / c_i) to the two lengths under its root; the same goes to log |a|.
   V to_lengths(int64_t i, size_t at, V gradient) const {
-    const V longest = this->lengths_of(a_.longest + i * padded_ + at, a_.source + padded_ + at, 2 * padded_);
+    const V longest = load<V>(a_.longest_length + i * padded_ + at);
     const V size = size_of(i, at, longest);
     const V share = gradient / (ratio_of(i, at, longest, size) * size);
     T* lengths = a_.grad_length + i * 2 * padded_ + at;
@@ -258,6 +274,24 @@ class AdditiveAttention : Attention<Rows> {
     for (int g = 0; g < rows_.groups(); ++g)
       length[g] = load<V>(a_.grad_length + j * 2 * padded_ + g * L) + this->brought(a_.grad_longest, j, g);
     this->add_length_gradient(sum, length, source(j) + padded_, z(j));
+  }
+
+  // The shares of all pieces in d loss / d a, always in the same order; d log|a| = a.da / |a|^2.
+  void add_shares(size_t share) const {
+    V to_log[G];
+    for (int g = 0; g < rows_.groups(); ++g) to_log[g] = V{};
+    for (int64_t piece = 0; piece < graph_.incoming.num_pieces; ++piece)
+      for (int g = 0; g < rows_.groups(); ++g) to_log[g] += load<V>(a_.partial + piece * share + 2 * size_ + g * L);
+    for (size_t k = 0; k < 2 * size_; ++k) a_.grad_attn[k] = 0;
+    for (int64_t piece = 0; piece < graph_.outgoing.num_pieces; ++piece)
+      for (size_t k = 0; k < 2 * size_; ++k) a_.grad_attn[k] += a_.partial[piece * share + k];
+    if (!a_.normalize) return;
+    for (int g = 0; g < rows_.groups(); ++g) {
+      const V length = load<V>(a_.attn_length + g * L);
+      to_log[g] = to_log[g] / length / length;
+    }
+    rows_.add(a_.grad_attn, to_log, a_.attn);
+    rows_.add(a_.grad_attn + size_, to_log, a_.attn + size_);
   }
 
   const Additive<T>& a_;

@@ -24,26 +24,10 @@ class Attention {
       : graph_(graph), rows_(heads, width), dropout_(dropout, seed), size_(rows_.size()),
         padded_(size_t(rows_.groups()) * L) {}
 
-  static V nonzero(V size) { return size > tiny ? size : fill<T, L>(1); }
-
   static V leaky(V x, T slope) { return x > 0 ? x : x * slope; }
 
   void save(T* to, const V* values) const {
     for (int g = 0; g < rows_.groups(); ++g) store(to + g * L, values[g]);
-  }
-
-  // |row| for every head. Divided by the largest entry first, so that no square can overflow or vanish.
-  void length(const T* row, typename Rows::Row& scratch, V* result) const {
-    V top[Rows::G];
-    rows_.largest(row, top);
-    for (int g = 0; g < rows_.groups(); ++g) {
-      top[g] = nonzero(top[g]);
-      result[g] = 1 / top[g];
-    }
-    rows_.copy(scratch.data(), row);
-    rows_.scale(scratch.data(), result);
-    rows_.dot(scratch.data(), scratch.data(), result);
-    for (int g = 0; g < rows_.groups(); ++g) result[g] = top[g] * root<T, L>(result[g]);
   }
 
   // row += gradient of |row|, times d loss / d |row|.
@@ -71,15 +55,7 @@ class Attention {
   }
 
   static void save_numbers(int32_t* to, M numbers) {
-    for (int lane = 0; lane < L; ++lane) to[lane] = int32_t(numbers[lane]);
-  }
-
-  // The lengths of the longest neighbours again, from their numbers.
-  static V lengths_of(const int32_t* numbers, const T* lengths, size_t stride) {
-    V result{};
-    for (int lane = 0; lane < L; ++lane)
-      if (numbers[lane] >= 0) result[lane] = lengths[numbers[lane] * stride + lane];
-    return result;
+    store(to, __builtin_convertvector(numbers, typename Lanes<float, L>::Mask));
   }
 
   // sum[head][j] = the gradients of all targets whose longest neighbour is j; numbers and gradients are (N, P) with a

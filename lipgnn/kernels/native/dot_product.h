@@ -23,7 +23,8 @@ struct DotProduct {
   const T *query, *key, *value;  // (N, H D)
   T* length;                     // (N, 3, P): |q_i|, |k_i|, |v_i|
   T* target;                     // (N, 4, P): f_i, s_i, b_i, t_i
-  int32_t* longest;              // (N, 2, P): the sources with the largest |k_j| and |v_j|, -1 for none
+  T* longest_length;             // (N, 2, P): max_j |k_j|, max_j |v_j|
+  int32_t* longest;              // (N, 2, P): the first sources of these lengths, -1 for none
   T* out;                        // (N, H, D)
   // backward
   const T* grad_out;                     // (N, H, D)
@@ -72,11 +73,10 @@ class DotProductAttention : Attention<Rows> {
 
   void measure(int64_t first, int64_t end) const {
     V length[G];
-    typename Rows::Row scratch(size_);
     for (int64_t node = first; node < end; ++node) {
       const T* rows[] = {query(node), key(node), value(node)};
       for (int which = 0; which < 3; ++which) {
-        this->length(rows[which], scratch, length);
+        rows_.length(rows[which], length);
         save(lengths(node) + which * padded_, length);
       }
     }
@@ -158,9 +158,10 @@ class DotProductAttention : Attention<Rows> {
           M number;
           this->find_longest(a_.length + (1 + which) * padded_ + at, 3 * padded_, begin, stop, longest + which, &number);
           this->save_numbers(a_.longest + (i * 2 + which) * padded_ + at, number);
+          store(a_.longest_length + (i * 2 + which) * padded_ + at, longest[which]);
         }
-        first_factor[g] = 1 / this->nonzero(second_of(load<V>(lengths(i) + at), longest));
-        second_factor[g] = 1 / this->nonzero(larger(longest[0], longest[1])) / T(a_.kappa);
+        first_factor[g] = 1 / nonzero<T, L>(second_of(load<V>(lengths(i) + at), longest));
+        second_factor[g] = 1 / nonzero<T, L>(larger(longest[0], longest[1])) / T(a_.kappa);
       }
       store(target(i) + at, first_factor[g]);
       store(target(i) + padded_ + at, second_factor[g]);
@@ -230,10 +231,8 @@ class DotProductAttention : Attention<Rows> {
 
   // From d loss / d log(1 / (f_i s_i)) to v and w, which are kept, and u, which is returned. Equal lengths share.
   V to_lengths(int64_t i, size_t at, V gradient) const {
-    V longest[2];
-    for (int which = 0; which < 2; ++which)
-      longest[which] =
-          this->lengths_of(a_.longest + (i * 2 + which) * padded_ + at, a_.length + (1 + which) * padded_ + at, 3 * padded_);
+    const T* lengths_of = a_.longest_length + i * 2 * padded_ + at;
+    const V longest[] = {load<V>(lengths_of), load<V>(lengths_of + padded_)};
     const V own = load<V>(lengths(i) + at), lesser = longest[0] < longest[1] ? longest[0] : longest[1];
     const V larger_one = larger(longest[0], longest[1]), second = larger(own, lesser), none{};
     const V to_first = larger_one > Base::tiny ? gradient / larger_one : none;
@@ -256,7 +255,7 @@ class DotProductAttention : Attention<Rows> {
     for (int64_t j = first; j < end; ++j) {
       // q_i.k_j could overflow where (f_i q_i).k_j s_i does not: q_i.(k_j / |k_j|) never does.
       for (int g = 0; g < rows_.groups(); ++g) {
-        size[g] = a_.normalize ? this->nonzero(load<V>(lengths(j) + padded_ + g * L)) : fill<T, L>(1);
+        size[g] = a_.normalize ? nonzero<T, L>(load<V>(lengths(j) + padded_ + g * L)) : fill<T, L>(1);
         weight[g] = 1 / size[g];
       }
       rows_.copy(scaled.data(), key(j));

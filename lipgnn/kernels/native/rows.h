@@ -57,13 +57,16 @@ struct HeadsFastest {
     for (int d = 0; d < width(); ++d) store<V>(row + d * L, load<V>(row + d * L) * *factor);
   }
 
-  void largest(const T* row, V* result) const {
-    V top{};
+  // |row| for every head. Divided by the largest entry first, so that no square can overflow or vanish.
+  void length(const T* row, V* result) const {
+    V top{}, sum{};
+    for (int d = 0; d < width(); ++d) top = larger(top, absolute(load<V>(row + d * L)));
+    const V size = nonzero<T, L>(top), inverse = 1 / size;
     for (int d = 0; d < width(); ++d) {
-      const V value = load<V>(row + d * L);
-      top = larger(top, value < 0 ? -value : value);
+      const V part = load<V>(row + d * L) * inverse;
+      sum += part * part;
     }
-    *result = top;
+    *result = size * root<T, L>(sum);
   }
 
   // From and to the order of the caller, width fastest.
@@ -139,12 +142,23 @@ struct WidthFastest {
       for (int d = 0; d < width_; ++d) row[d] *= factors[h];
   }
 
-  void largest(const T* row, V* result) const {
+  void length(const T* row, V* result) const {
     T* out = no_heads(result);
     for (int h = 0; h < heads_; ++h, row += width_) {
+      C tops{}, sums{};
+      const int whole = width_ / W * W;
+      for (int d = 0; d < whole; d += W) tops = larger(tops, absolute(load<C>(row + d)));
       T top = 0;
-      for (int d = 0; d < width_; ++d) top = std::fabs(row[d]) > top ? std::fabs(row[d]) : top;
-      out[h] = top;
+      for (int lane = 0; lane < W; ++lane) top = tops[lane] > top ? tops[lane] : top;
+      for (int d = whole; d < width_; ++d) top = std::fabs(row[d]) > top ? std::fabs(row[d]) : top;
+      const T size = top > std::numeric_limits<T>::min() ? top : T(1), inverse = 1 / size;
+      for (int d = 0; d < whole; d += W) {
+        const C part = load<C>(row + d) * inverse;
+        sums += part * part;
+      }
+      T sum = sum_of<T, W>(sums);
+      for (int d = whole; d < width_; ++d) sum += row[d] * inverse * (row[d] * inverse);
+      out[h] = size * std::sqrt(sum);
     }
   }
 

@@ -43,6 +43,17 @@ inline V larger(V a, V b) {
   return a > b ? a : b;
 }
 
+template <typename V>
+inline V absolute(V v) {
+  return v < 0 ? -v : v;
+}
+
+// 1 in place of what is too small to divide by.
+template <typename T, int L>
+inline Vector<T, L> nonzero(Vector<T, L> size) {
+  return size > std::numeric_limits<T>::min() ? size : fill<T, L>(1);
+}
+
 template <typename T, int L>
 inline T sum_of(Vector<T, L> v) {
   T sum = 0;
