@@ -29,6 +29,10 @@ def command(results: Path, as_json: bool) -> int:
     from lipgnn.runtime import describe_environment
 
     facts = {"lipgnn": __version__, **describe_environment()}
+    if facts["dgl_fits_torch"]:
+        from lipgnn.kernels import obstacles
+
+        facts["kernels"] = obstacles()
     facts["paths"] = {
         "shipped data": str(shipped_directory()),
         "data": str(data_directory()),
@@ -51,6 +55,10 @@ def _show(facts: dict) -> None:
         ("cores", str(facts["cores"])),
         ("threads", str(facts.get("threads", console.DASH))),
         ("CUDA", "unknown" if cuda is None else f"{'yes' if cuda['usable'] else 'no'}: {cuda['reason']}"),
+        *(
+            (f"kernel {name}", f"no: {reason}" if reason else "yes")
+            for name, reason in facts.get("kernels", {}).items()
+        ),
         *facts["paths"].items(),
         *facts["variables"].items(),
     ]

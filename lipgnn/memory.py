@@ -17,8 +17,11 @@ from lipgnn.recompute import Randomness, buffers_kept
 from lipgnn.runtime import dgl
 from lipgnn.system_memory import memory_in_use
 
-# From here on a run is big: its memory is told beforehand, and given back to the system at once.
+# From here on a run is big, and its memory is told beforehand.
 BIG = 2**30
+
+# glibc's allocator may come to hold so many times what is in use (see memory_returned).
+HELD = 3
 
 # The estimate is good to a quarter, so a step is taken to fit where this many times its memory is free.
 MARGIN = 1.25
@@ -71,7 +74,8 @@ class MemoryPlan:
     free : bytes that the run could still get when it was asked.
     fits : whether that is enough.
     chosen : the distance was left to us, and memory is too scarce for 0.
-    sparing : activations are computed again rather than kept, by checkpoints or by inversion.
+    frugal : memory is worth time: activations are computed again anyway, by checkpoints or by inversion, or the
+        system may have too little for an allocator that holds on to it.
     """
 
     checkpoint_every: int
@@ -79,17 +83,12 @@ class MemoryPlan:
     free: int
     fits: bool
     chosen: bool
-    sparing: bool
+    frugal: bool
 
     @property
     def notable(self) -> bool:
         """Whether there is something to say before the run."""
         return self.peak > BIG or self.chosen or not self.fits
-
-    @property
-    def frugal(self) -> bool:
-        """Whether memory is worth time: the run is big, or whoever started it would rather compute twice."""
-        return self.notable or self.sparing
 
 
 def plan_memory(expected: Estimate, requested: str, free: int) -> MemoryPlan:
@@ -102,8 +101,8 @@ def plan_memory(expected: Estimate, requested: str, free: int) -> MemoryPlan:
     free : bytes to be had.
     """
 
-    def fits(every: int) -> bool:
-        return MARGIN * (expected.peak(every) - expected.now) <= free
+    def fits(every: int, times: float = MARGIN) -> bool:
+        return times * (expected.peak(every) - expected.now) <= free
 
     every, distances = 0, range(expected.layers - 1, 0, -1)
     if requested != "auto":
@@ -116,7 +115,7 @@ def plan_memory(expected: Estimate, requested: str, free: int) -> MemoryPlan:
         free=free,
         fits=fits(every),
         chosen=requested == "auto" and every > 0,
-        sparing=every > 0 or not expected.block,
+        frugal=every > 0 or not expected.block or not fits(every, HELD),
     )
 
 
@@ -139,7 +138,7 @@ def estimate(
     return Estimate(
         now=memory_in_use(features.device),
         step=probe.peak + COPIES * weights,
-        block=0 if network.reversible else probe.second,
+        block=0 if network.reversible else probe.last,
         boundary=probe.boundary,
         layers=len(network.blocks),
         probed=min(_PROBED, len(network.blocks)),
@@ -148,10 +147,10 @@ def estimate(
 
 @dataclass(frozen=True)
 class _Probe:
-    """Bytes: the most a step had at once, what the second block kept, the size of a block's input."""
+    """Bytes: the most a step had at once, what the last block of the trial kept, the size of a block's input."""
 
     peak: int
-    second: int
+    last: int
     boundary: int
 
 
@@ -161,14 +160,14 @@ def _probe(
     with _Allocations() as allocations:
         x = network.encoder(features)
         boundary = x.nbytes
-        kept = []
+        kept = [allocations.now]
         for block in network.blocks[:_PROBED]:
             x = network.run([block], graph, x)
             kept.append(allocations.now)
         value = loss(network.decoder(network.dropout(x)))
         del x
         torch.autograd.grad(value, [p for p in network.parameters() if p.requires_grad], allow_unused=True)
-    return _Probe(allocations.peak, kept[-1] - kept[0], boundary)
+    return _Probe(allocations.peak, kept[-1] - kept[-2], boundary)
 
 
 @contextlib.contextmanager

@@ -5,7 +5,7 @@ implementation is a module with the same two functions, `additive` (GAT) and `do
 with `obstacle`, which says why it cannot be used.
 """
 
-from lipgnn.kernels.choice import choose, implementation
+from lipgnn.kernels.choice import choose, implementation, obstacles
 from lipgnn.kernels.residual import add_activated
 
-__all__ = ["add_activated", "choose", "implementation"]
+__all__ = ["add_activated", "choose", "implementation", "obstacles"]

@@ -37,6 +37,13 @@ def choose(requested: str, device: torch.device) -> tuple[str, str]:
     return requested, "asked for"
 
 
+def obstacles() -> dict[str, str | None]:
+    """For every fused kernel, why it cannot be used on this machine; None if it can."""
+    best = torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    devices = {"fused": torch.device("cpu"), "triton": best}
+    return {name: _module(name).obstacle(device) for name, device in devices.items()}
+
+
 def implementation(requested: str, device: torch.device) -> ModuleType | None:
     """The module that implements the chosen kernel; None for the reference."""
     name, _ = choose(requested, device)

@@ -53,11 +53,11 @@ class LipschitzNorm(nn.Module):
         """
         length = safe_length(z)  # (N, H, 1)
         longest = _longest(graph, length)  # (N, H, 1), max over j of ‖z_j‖
-        size = _nonzero(torch.maximum(longest, length).detach())
+        size = nonzero(torch.maximum(longest, length).detach())
         ratio = (longest / size).square() + (length / size).square()  # in [1, 2], or 0 where all is zero
-        attn_length = _nonzero(safe_length(attn))  # (1, H, 1)
+        attn_length = nonzero(safe_length(attn))  # (1, H, 1)
         attn_size = attn_length.detach()
-        divisor = self.kappa * (attn_length / attn_size) * _nonzero(ratio).sqrt()
+        divisor = self.kappa * (attn_length / attn_size) * nonzero(ratio).sqrt()
         return _divide(graph, scores, (1 / size) * (1 / attn_size), divisor)
 
     def node_bound(self, in_degrees: torch.Tensor) -> torch.Tensor:
@@ -112,8 +112,8 @@ class DotProductLipschitzNorm(nn.Module):
         v, w = _longest(graph, safe_length(key)), _longest(graph, safe_length(value))
         # max{uv, uw, vw} is the product of the two largest of the three.
         first, second = torch.maximum(v, w), torch.maximum(u, torch.minimum(v, w))
-        first_size, second_size = _nonzero(first.detach()), _nonzero(second.detach())
-        divisor = _nonzero(first / first_size) * _nonzero(second / second_size)
+        first_size, second_size = nonzero(first.detach()), nonzero(second.detach())
+        divisor = nonzero(first / first_size) * nonzero(second / second_size)
         graph = graph.local_var()
         graph.srcdata["k"] = key
         graph.dstdata["q"] = query / second_size
@@ -140,7 +140,7 @@ class DotProductLipschitzNorm(nn.Module):
 
 def safe_length(x: torch.Tensor) -> torch.Tensor:
     """‖x‖₂ over the last dimension (kept), without overflow or underflow, with gradient 0 at 0."""
-    size = _nonzero(x.detach().abs().amax(dim=-1, keepdim=True))
+    size = nonzero(x.detach().abs().amax(dim=-1, keepdim=True))
     return size * torch.linalg.vector_norm(x / size, dim=-1, keepdim=True)
 
 
@@ -167,7 +167,7 @@ def _divide(graph: dgl.DGLGraph, scores: torch.Tensor, factor: torch.Tensor, div
     return graph.edata["scores"]
 
 
-def _nonzero(size: torch.Tensor) -> torch.Tensor:
+def nonzero(size: torch.Tensor) -> torch.Tensor:
     """`size`, with 1 where it is too small to divide by; features that are all zero have score 0 either way."""
     return torch.where(size > torch.finfo(size.dtype).tiny, size, torch.ones_like(size))
 

@@ -3,6 +3,7 @@ import json
 import pytest
 
 from lipgnn import runtime
+from lipgnn.kernels import native
 
 
 def test_it_tells_versions_devices_and_paths(invoke, tmp_path):
@@ -13,6 +14,14 @@ def test_it_tells_versions_devices_and_paths(invoke, tmp_path):
     assert facts["paths"]["results"] == str(tmp_path / "results")
     assert facts["threads"] >= 1
     assert {"usable", "reason", "torch_build", "devices"} == set(facts["cuda"])
+    assert set(facts["kernels"]) == {"fused", "triton"}
+
+
+def test_a_kernel_that_cannot_be_used_is_no_problem_and_has_its_reason(invoke, monkeypatch):
+    monkeypatch.setattr(native, "library", lambda: (None, "it was not compiled"))
+    code, out, _ = invoke("env")
+    assert code == 0
+    assert "kernel fused" in out and "no: it was not compiled" in out
 
 
 def test_for_people_it_ends_with_a_verdict(invoke):
