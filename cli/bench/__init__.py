@@ -6,6 +6,7 @@ import click
 
 from cli.bench.attention import attention
 from cli.bench.scaling import scaling
+from cli.bench.seeds import seeds
 from cli.bench.start import start
 from cli.bench.store import store
 from cli.bench.sweep import sweep
@@ -25,5 +26,5 @@ def command() -> None:
     """Measure kernels, epochs, and what the tool itself costs."""
 
 
-for each in (attention, train, scaling, start, store, sweep):
+for each in (attention, train, scaling, seeds, start, store, sweep):
     command.add_command(each)
