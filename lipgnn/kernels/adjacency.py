@@ -74,15 +74,15 @@ class Adjacency:
         return cls(
             nodes,
             edges,
-            EdgeOrder(start, source.int(), edge_id, _pieces(start)),
-            EdgeOrder(out_start, targets[by_source].int(), edge_id[by_source], _pieces(out_start)),
+            EdgeOrder(start, source.int(), edge_id, pieces(start)),
+            EdgeOrder(out_start, targets[by_source].int(), edge_id[by_source], pieces(out_start)),
         )
 
 
 _adjacency_of = PerGraph(Adjacency._make)
 
 
-def _pieces(start: torch.Tensor) -> torch.Tensor:
+def pieces(start: torch.Tensor) -> torch.Tensor:
     """Nodes at which pieces of about equal work begin; a node costs as much as an edge, a hub is never divided."""
     work = start + torch.arange(len(start), device=start.device)  # before every node, and in all
     total = int(work[-1])

@@ -45,8 +45,9 @@ def additive(
     negative_slope: float,
     dropout: float,
     seed: int,
+    bias: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """y_i = Σ_j α_ij z_j with α_ij = softmax_j LeakyReLU(norm(a_l·z_j + a_r·z_i)), as in `lipgnn.nn.GATConv`.
+    """y_i = Σ_j α_ij z_j + b with α_ij = softmax_j LeakyReLU(norm(a_l·z_j + a_r·z_i)), as in `lipgnn.nn.GATConv`.
 
     Parameters
     ----------
@@ -55,12 +56,13 @@ def additive(
     kappa : κ of LipschitzNorm; None is no norm.
     negative_slope : of the LeakyReLU, at least 0.
     dropout, seed : on the attention weights; which are dropped depends on the seed, the edge and the head alone.
+    bias : (H, D).
 
     Returns
     -------
     (N, H, D).
     """
-    return _Additive.apply(z, attn_l, attn_r, Adjacency.of(graph), kappa, negative_slope, dropout, seed)
+    return _Additive.apply(z, attn_l, attn_r, bias, Adjacency.of(graph), kappa, negative_slope, dropout, seed)
 
 
 def dot_product(
@@ -94,6 +96,7 @@ class _Additive(torch.autograd.Function):
         z: torch.Tensor,
         attn_l: torch.Tensor,
         attn_r: torch.Tensor,
+        bias: torch.Tensor | None,
         adjacency: Adjacency,
         kappa: float | None,
         slope: float,
@@ -115,8 +118,10 @@ class _Additive(torch.autograd.Function):
             kept["longest"] = z.new_empty(nodes, heads, dtype=torch.int32)
         ctx.settings = layout.settings(kappa, slope=slope, dropout=dropout, seed=seed)
         ctx.layout, ctx.adjacency, ctx.names = layout, adjacency, tuple(kept)
+        ctx.has_bias = bias is not None
+        added = {"bias": layout.rows(bias)} if ctx.has_bias else {}
         out = z.new_empty(z.shape)
-        native.call("additive", "forward", z.dtype, graph=adjacency, **ctx.settings, **kept, out=out)
+        native.call("additive", "forward", z.dtype, graph=adjacency, **ctx.settings, **kept, **added, out=out)
         ctx.save_for_backward(*kept.values())
         return out
 
@@ -142,7 +147,8 @@ class _Additive(torch.autograd.Function):
             grad_attn=grad_attn,
             partial=grad_out.new_empty(pieces, 2 * size + heads),
         )
-        return layout.heads(grad_z), *layout.heads(grad_attn), None, None, None, None, None
+        grad_bias = grad_out.sum(0) if ctx.has_bias else None
+        return layout.heads(grad_z), *layout.heads(grad_attn), grad_bias, None, None, None, None, None
 
 
 class _DotProduct(torch.autograd.Function):

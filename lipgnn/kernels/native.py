@@ -11,6 +11,8 @@ import torch
 
 from lipgnn.kernels.adjacency import Adjacency, EdgeOrder
 
+Value = Adjacency | EdgeOrder | int | float | torch.Tensor
+
 
 class _EdgeOrder(ctypes.Structure):
     _fields_ = [
@@ -42,7 +44,13 @@ def _structure(**kinds: str) -> type[ctypes.Structure]:
 
     Slots, because ctypes would otherwise take any name without a word.
     """
-    types = {"graph": _Graph, "whole": ctypes.c_int64, "real": ctypes.c_double, "seed": ctypes.c_uint64}
+    types = {
+        "graph": _Graph,
+        "order": _EdgeOrder,
+        "whole": ctypes.c_int64,
+        "real": ctypes.c_double,
+        "seed": ctypes.c_uint64,
+    }
     fields = [(name, types.get(kind, ctypes.c_void_p)) for kind, names in kinds.items() for name in names.split()]
     return type("Structure", (ctypes.Structure,), {"_fields_": fields, "__slots__": ()})
 
@@ -54,7 +62,7 @@ _STRUCTURES = {
         whole=_SIZES,
         real="kappa slope dropout",
         seed="seed",
-        arrays="z attn attn_length source target longest_length longest out "
+        arrays="z attn bias attn_length source target longest_length longest out "
         "grad_out grad_rows grad_right grad_length grad_longest grad_z grad_attn partial",
     ),
     "dot_product": _structure(
@@ -66,6 +74,7 @@ _STRUCTURES = {
         "grad_out grad_rows grad_length grad_longest grad_query grad_key grad_value",
     ),
     "residual_elu": _structure(whole="size threads", real="scale", arrays="x y grad_out result"),
+    "sparse_product": _structure(order="order", whole="width threads", arrays="values dense bias result"),
 }
 
 
@@ -84,7 +93,7 @@ def library() -> tuple[ctypes.CDLL | None, str]:
         return None, f"the fused kernel cannot be loaded ({error})"
 
 
-def call(name: str, direction: str, dtype: torch.dtype, **values: Adjacency | int | float | torch.Tensor) -> None:
+def call(name: str, direction: str, dtype: torch.dtype, **values: Value) -> None:
     """Call one function of the library.
 
     Parameters
@@ -99,9 +108,11 @@ def call(name: str, direction: str, dtype: torch.dtype, **values: Adjacency | in
     function(ctypes.byref(structure))
 
 
-def _plain(value: Adjacency | int | float | torch.Tensor) -> ctypes.Structure | int | float:
+def _plain(value: Value) -> ctypes.Structure | int | float:
     if isinstance(value, torch.Tensor):
         return value.data_ptr()
+    if isinstance(value, EdgeOrder):
+        return _EdgeOrder.of(value)
     if isinstance(value, Adjacency):
         orders = _EdgeOrder.of(value.incoming), _EdgeOrder.of(value.outgoing)
         return _Graph(value.num_nodes, value.num_edges, *orders, torch.get_num_threads())

@@ -128,10 +128,10 @@ class GATConv(nn.Module):
             z = self.fc(feat).view(-1, self.num_heads, self.out_feats)  # (N, H, D)
             scores = self.leaky_relu(self.scores(graph, z))  # (E, H, 1)
             out, attention = aggregate(graph, scores, z, self.attn_drop)
+            if self.bias is not None:
+                out = out + self.bias.view(1, self.num_heads, self.out_feats)
         if self.res_fc is not None:
             out = out + self.res_fc(feat).view(-1, self.num_heads, self.out_feats)
-        if self.bias is not None:
-            out = out + self.bias.view(1, self.num_heads, self.out_feats)
         if self.activation is not None:
             out = self.activation(out)
         return (out, attention) if get_attention else out
@@ -151,6 +151,7 @@ class GATConv(nn.Module):
             negative_slope=self.leaky_relu.negative_slope,
             dropout=self.attn_drop.p if self.attn_drop.training else 0.0,
             seed=draw_seed(self.attn_drop),
+            bias=None if self.bias is None else self.bias.view(self.num_heads, self.out_feats),
         )
 
     def scores(self, graph: dgl.DGLGraph, z: torch.Tensor) -> torch.Tensor:

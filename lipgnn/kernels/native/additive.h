@@ -1,7 +1,7 @@
 // Attention with additive scores (GAT), with or without LipschitzNorm. For every target i, source j and head:
 //
 //   x_ij = (a_l.z_j + a_r.z_i) c_i,   c_i = 1 or 1 / (kappa |a| sqrt(max_j |z_j|^2 + |z_i|^2))
-//   p_ij = exp(LeakyReLU(x_ij) + b_i),   b_i = -log sum_j exp(LeakyReLU(x_ij)),   out_i = sum_j p_ij z_j
+//   p_ij = exp(LeakyReLU(x_ij) + b_i),   b_i = -log sum_j exp(LeakyReLU(x_ij)),   out_i = sum_j p_ij z_j + bias
 //
 // Backward recomputes p_ij from the values of its two nodes. With G = d loss / d out, d_ij = G_i.z_j and slope m_ij:
 //
@@ -23,6 +23,7 @@ struct Additive {
   uint64_t seed;
   const T* z;           // (N, H D)
   const T* attn;        // (2, H D): a_l, a_r
+  const T* bias;        // (H D), or null
   T* attn_length;       // (P): |a|
   T* source;            // (N, 2, P): a_l.z_j, |z_j|
   T* target;            // (N, 4, P): a_r.z_i, c_i, b_i, t_i
@@ -106,8 +107,9 @@ class AdditiveAttention : Attention<Rows> {
   // c_i and the largest score of every target, then its attention in one pass over its neighbours.
   void attend(int64_t first, int64_t end) const {
     const EdgeOrder& order = graph_.incoming;
-    V inverse[G], highest[G], total[G], weight[G];
+    V inverse[G], highest[G], total[G], weight[G], once[G];
     typename Rows::Row sum(size_);
+    for (int g = 0; g < rows_.groups(); ++g) once[g] = fill<T, L>(1);
     for (int64_t i = first; i < end; ++i) {
       const int64_t begin = order.start[i], stop = order.start[i + 1];
       scan_neighbours(i, begin, stop, inverse, highest);
@@ -131,6 +133,7 @@ class AdditiveAttention : Attention<Rows> {
         store(target(i) + 2 * padded_ + g * L, -highest[g] - logarithm<T, L>(safe));
       }
       rows_.scale(sum.data(), weight);
+      if (a_.bias) rows_.add(sum.data(), once, a_.bias);
       rows_.write(a_.out + i * size_, sum.data());
     }
   }

@@ -2,6 +2,7 @@
 #include "additive.h"
 #include "dot_product.h"
 #include "residual_elu.h"
+#include "sparse_product.h"
 
 namespace lipgnn {
 
@@ -39,5 +40,7 @@ LIPGNN_EXPORT(additive, AdditiveAttention, Additive, float, float32)
 LIPGNN_EXPORT(additive, AdditiveAttention, Additive, double, float64)
 LIPGNN_EXPORT(dot_product, DotProductAttention, DotProduct, float, float32)
 LIPGNN_EXPORT(dot_product, DotProductAttention, DotProduct, double, float64)
+extern "C" void sparse_product_forward_float32(const lipgnn::SparseProduct<float>* a) { lipgnn::sparse_product(*a); }
+extern "C" void sparse_product_forward_float64(const lipgnn::SparseProduct<double>* a) { lipgnn::sparse_product(*a); }
 LIPGNN_EXPORT_ELU(float, float32)
 LIPGNN_EXPORT_ELU(double, float64)

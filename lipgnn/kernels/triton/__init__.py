@@ -40,6 +40,7 @@ def additive(
     negative_slope: float,
     dropout: float,
     seed: int,
+    bias: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Attention with additive scores, as in GAT.
 
@@ -52,10 +53,11 @@ def additive(
     kappa : κ of LipschitzNorm; None for no norm.
     negative_slope : of the LeakyReLU, at least 0.
     dropout, seed : the share of attention weights that are dropped, and what says which.
+    bias : (H, D), added to every row.
 
     Returns
     -------
-    (N, H, D); 0 for nodes without in-edges.
+    (N, H, D); the bias alone for nodes without in-edges.
     """
     adjacency = Adjacency.of(graph)
     right = (z * attn_r).sum(dim=-1, keepdim=True)  # (N, H, 1)
@@ -65,7 +67,8 @@ def additive(
         length = _Length.apply(z)  # (N, H, 1)
         size = nonzero(_Length.apply(torch.cat([Longest.apply(length, adjacency), length], dim=-1)))
         attn_size = kappa * nonzero(safe_length(torch.cat([attn_l, attn_r], dim=-1)))  # (1, H, 1)
-    return Attention.apply(right, left, z, attn_size, size, adjacency, True, negative_slope, dropout, seed)
+    out = Attention.apply(right, left, z, attn_size, size, adjacency, True, negative_slope, dropout, seed)
+    return out if bias is None else out + bias
 
 
 def dot_product(

@@ -36,7 +36,7 @@ def test_both_orders_have_the_edges_of_the_graph(data, reference):
 def test_pieces_cover_all_nodes_once_and_share_the_work():
     degrees = torch.cat([torch.tensor([30_000]), torch.ones(40_000, dtype=torch.int64)])
     start = torch.cat([torch.zeros(1, dtype=torch.int64), degrees.cumsum(0)])
-    pieces = adjacency._pieces(start)
+    pieces = adjacency.pieces(start)
     assert pieces[0] == 0 and pieces[-1] == len(degrees) and (pieces.diff() >= 0).all()
     work = start + torch.arange(len(start))
     shares = work[pieces].diff()
