@@ -7,6 +7,7 @@ import hashlib
 import json
 import os
 import tempfile
+import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -44,6 +45,9 @@ def to_json(value: Any) -> bytes:
     return (json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False) + "\n").encode()
 
 
+# A write takes milliseconds; clocks of machines that share a folder may differ by more.
+_STALE_SECONDS = 300
+
 # A spreadsheet takes text that starts like this for a formula, or its escape.
 _FORMULA_STARTS = ("=", "+", "-", "@", "'")
 
@@ -64,9 +68,11 @@ def sha256(content: bytes) -> str:
 
 
 def remove_leftovers(folder: Path) -> None:
-    """Delete the temporary files that killed writers left in `folder`."""
+    """Delete the temporary files that killed writers left in `folder`; a young one may be of a writer at work."""
     for leftover in folder.glob(f"{TEMPORARY_PREFIX}*"):
-        leftover.unlink(missing_ok=True)
+        with contextlib.suppress(FileNotFoundError):
+            if time.time() - leftover.stat().st_mtime > _STALE_SECONDS:
+                leftover.unlink()
 
 
 def ensure_writable(folder: Path, remedy: str = "Choose another folder with --results (or LIPGNN_RESULTS).") -> None:

@@ -1,6 +1,7 @@
 """What is built from the tree works outside of it, and README's commands are the ones that are checked."""
 
 import configparser
+import importlib.machinery
 import os
 import re
 import shutil
@@ -74,7 +75,8 @@ def test_the_wheel_holds_the_packages_and_the_data_and_nothing_else(outside):
     modules = {str(path.relative_to(ROOT)) for top in ("lipgnn", "cli") for path in (ROOT / top).rglob("*.py")}
     data = {f"lipgnn/data/{name}.npz" for name in ("cora", "citeseer", "pubmed")}
     data |= {f"lipgnn/studies/{path.name}" for path in (ROOT / "lipgnn" / "studies").iterdir()}
-    assert names == modules | data | {"lipgnn/report/published.csv", "lipgnn/report/page.html"}
+    kernel = {f"lipgnn/kernels/_native{importlib.machinery.EXTENSION_SUFFIXES[0]}"}
+    assert names == modules | data | kernel | {"lipgnn/report/published.csv", "lipgnn/report/page.html"}
 
 
 def test_the_bounds_of_the_dependencies_are_those_that_were_tried():

@@ -165,9 +165,14 @@ class LocalEngine:
             del workers[worker.number]
             reason, peak = worker.bury()
             if worker.cell:
+                run = self.store.run(worker.cell.run_id)
+                if not self.orders.force and (result := run.result()):
+                    # It died between publishing and saying so.
+                    yield Ended(worker.number, worker.cell, result["status"], None, result)
+                    return
                 if worker.timed_out:
                     reason = f"longer than the timeout of {self.orders.timeout:g} seconds"
-                self.store.run(worker.cell.run_id).fail(reason, worker.epoch, peak)
+                run.fail(reason, worker.epoch, peak)
                 yield Ended(worker.number, worker.cell, "failed", f"{reason}; peak memory {peak:g} MB")
             return
         for message in messages:

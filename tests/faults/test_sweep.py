@@ -13,7 +13,7 @@ from lipgnn.store import Store
 
 SEEDS = 6
 GRID = ["sweep", "--dataset", "planted", "--hidden", "2", "--heads", "2", "--layers", "2", "--patience", "0"]
-GRID += ["--seeds", f"0-{SEEDS - 1}", "--epochs", "25", "--save-every", "4", "--json"]
+GRID += ["--seeds", f"0-{SEEDS - 1}", "--epochs", "60", "--save-every", "4", "--json"]
 MEASURED = ("seconds", "seconds_per_epoch", "peak_memory_mb")
 
 
@@ -55,6 +55,12 @@ def results_in(folder):
     return len(list(folder.glob("results/runs/*/result.json")))
 
 
+def under_way(folder):
+    """Runs with an epoch behind them and no result yet."""
+    logs = folder.glob("results/runs/*/log.jsonl")
+    return [log for log in logs if log.stat().st_size and not log.with_name("result.json").exists()]
+
+
 def wait_until(condition, seconds=120):
     deadline = time.monotonic() + seconds
     while not condition() and time.monotonic() < deadline:
@@ -91,7 +97,7 @@ def test_kill_9_of_the_parent_twice(start, tmp_path, undisturbed):
 
 def test_kill_9_of_a_worker_loses_one_run_until_it_is_retried(start, tmp_path, undisturbed):
     process = start("--jobs", "1")
-    wait_until(lambda: results_in(tmp_path) >= 1)
+    wait_until(lambda: results_in(tmp_path) >= 1 and under_way(tmp_path))
     (worker,) = workers_in(tmp_path)
     os.kill(worker, signal.SIGKILL)
     summary = finish(process, 3)

@@ -65,10 +65,20 @@ def test_sha256_of_nothing_is_the_published_digest():
 
 
 def test_leftovers_of_killed_writers_are_removed(tmp_path):
-    (tmp_path / f"{files.TEMPORARY_PREFIX}1").write_bytes(b"half")
+    old = tmp_path / f"{files.TEMPORARY_PREFIX}1"
+    old.write_bytes(b"half")
+    os.utime(old, (0, 0))
     (tmp_path / "kept").write_bytes(b"whole")
     files.remove_leftovers(tmp_path)
     assert os.listdir(tmp_path) == ["kept"]
+
+
+def test_the_temporary_file_of_a_writer_at_work_is_left_alone(tmp_path):
+    """Another process may be about to link it: that is how runs are claimed."""
+    young = tmp_path / f"{files.TEMPORARY_PREFIX}1"
+    young.write_bytes(b"half")
+    files.remove_leftovers(tmp_path)
+    assert young.exists()
 
 
 def test_a_folder_that_cannot_be_made_is_refused(tmp_path):
