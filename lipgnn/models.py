@@ -18,9 +18,8 @@ from lipgnn.catalog import (
     parse_norm,
 )
 from lipgnn.errors import UsageError
-from lipgnn.kernels import add_activated, fused, implementation
-from lipgnn.kernels.sparse import sparse_linear
-from lipgnn.nn import GATConv, GCNConv, GGNNConv, GINConv, TransformerConv
+from lipgnn.kernels import add_activated
+from lipgnn.nn import FeatureLinear, GATConv, GCNConv, GGNNConv, GINConv, TransformerConv
 from lipgnn.norms import feature_norm
 from lipgnn.recompute import run_blocks, run_checkpointed
 from lipgnn.reversible import ReversibleBlock, run_reversible
@@ -35,35 +34,6 @@ ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
 }
 BASELINES = {"gcn": GCNConv, "gin": GINConv, "ggnn": GGNNConv}
 ATTENTION = {"gat": GATConv, "gt": TransformerConv}
-
-
-class FeatureLinear(nn.Linear):
-    """A linear map that takes sparse features as they are; bags of words are 99 % zeros.
-
-    Dropout acts on the stored values of a sparse matrix, which is dropout on all of its entries.
-
-    Parameters
-    ----------
-    kernel : that of the attention; with the fused one comes a fused product.
-    """
-
-    def __init__(self, in_feats: int, out_feats: int, dropout: float, kernel: str = "auto"):
-        super().__init__(in_feats, out_feats)
-        self.dropout = nn.Dropout(dropout)
-        self.kernel = kernel
-
-    def forward(self, x: torch.Tensor) -> torch.Tensor:
-        """(N, F), sparse COO or dense → (N, out)."""
-        if not x.is_sparse:
-            return super().forward(self.dropout(x))
-        values = self.dropout(x.values())
-        if implementation(self.kernel, x.device) is fused:
-            return sparse_linear(x, values, self.weight, self.bias)
-        x = torch.sparse_coo_tensor(
-            x.indices(), values, x.shape, device=x.device, is_coalesced=True, check_invariants=False
-        )
-        # In one piece, because torch's product takes five times as long with a transposed view.
-        return torch.sparse.mm(x, self.weight.t().contiguous()) + self.bias
 
 
 class Branch(nn.Module):

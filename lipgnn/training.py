@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from packaging.version import Version
 from torch import nn
 
 from lipgnn.checkpoint import CheckpointFile, Tensors, save_model
 from lipgnn.datasets import Dataset
 from lipgnn.divergence import first_nonfinite_gradient, first_nonfinite_output
 from lipgnn.models import DeepGNN
+from lipgnn.optimizer import adam, schedule, without_infinities
 from lipgnn.runtime import seed_all
 from lipgnn.spec import RunSpec
 
@@ -55,8 +55,8 @@ class Training:
         self.dataset = dataset
         seed_all(spec.seed)
         self.network = DeepGNN.from_spec(spec, dataset.num_features, dataset.num_classes).to(device)
-        self.optimizer = _adam(self.network, spec)
-        self.scheduler = _schedule(spec, self.optimizer)
+        self.optimizer = adam(self.network, spec)
+        self.scheduler = schedule(spec, self.optimizer)
         self.graph = dataset.graph.to(device)
         self.features = dataset.features.to(device, getattr(torch, spec.dtype))
         self.labels = dataset.labels.to(device)
@@ -205,7 +205,7 @@ class Training:
             "last": asdict(self.last) if self.last else None,
             "best": asdict(self.best) if self.best else None,
             "lr": self.optimizer.param_groups[0]["lr"],
-            "scheduler": _finite(self.scheduler.state_dict()) if self.scheduler else None,
+            "scheduler": without_infinities(self.scheduler.state_dict()) if self.scheduler else None,
         }
         checkpoint.write(tensors, state, self.spec)
 
@@ -233,12 +233,6 @@ class Training:
         self.best = Epoch(**state["best"]) if state["best"] else None
 
 
-def _adam(network: nn.Module, spec: RunSpec) -> torch.optim.Adam:
-    """Adam over all weights in one call, as far as this torch can: a deep network has many small ones."""
-    one_call = "fused" if Version(torch.__version__) >= Version("2.4") else "foreach"
-    return torch.optim.Adam(network.parameters(), lr=spec.lr, weight_decay=spec.weight_decay, **{one_call: True})
-
-
 def _differs_in_training(network: nn.Module) -> bool:
     """Whether any part of the network drops something or normalizes by the batch."""
     return any(
@@ -251,20 +245,6 @@ def _merit(record: Epoch, select: str) -> tuple[float, float]:
     """Larger is better; the other validation metric breaks ties."""
     merit = (record.val_acc, -record.val_loss)
     return merit if select == "val_acc" else merit[::-1]
-
-
-def _schedule(spec: RunSpec, optimizer: torch.optim.Optimizer) -> Any:
-    """The scheduler of a run; plateau has torch's defaults, on the validation loss."""
-    if spec.schedule == "plateau":
-        return torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
-    if spec.schedule == "cosine":
-        return torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=spec.epochs)
-    return None
-
-
-def _finite(state: dict[str, Any]) -> dict[str, Any]:
-    """A scheduler's state without its infinities, which JSON cannot hold; they are constants it starts with."""
-    return {name: value for name, value in state.items() if value != math.inf}
 
 
 def _copy(weights: Tensors) -> Tensors:

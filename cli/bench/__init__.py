@@ -5,6 +5,7 @@ from __future__ import annotations
 import click
 
 from cli.bench.attention import attention
+from cli.bench.profile import profile
 from cli.bench.scaling import scaling
 from cli.bench.seeds import seeds
 from cli.bench.start import start
@@ -26,5 +27,5 @@ def command() -> None:
     """Measure kernels, epochs, and what the tool itself costs."""
 
 
-for each in (attention, train, scaling, seeds, start, store, sweep):
+for each in (attention, train, profile, scaling, seeds, start, store, sweep):
     command.add_command(each)

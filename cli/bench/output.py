@@ -54,6 +54,11 @@ class Output:
         self.as_json = as_json
         self.rows: list[Row] = []
 
+    @property
+    def for_people(self) -> bool:
+        """Whether stdout is for tables."""
+        return not self.as_json and self.csv != STDOUT
+
     def add(
         self, report: Report, title: str, legend: Mapping[str, str], *, columns: Iterable[str] = ("what", "norm")
     ) -> None:
@@ -67,7 +72,7 @@ class Output:
         for line in report.left_out:
             console.note(line)
         self.rows += report.rows
-        if not self.as_json and self.csv != STDOUT:
+        if self.for_people:
             _show(report.rows, title, list(columns), legend)
 
     def finish(self) -> int:

@@ -39,7 +39,7 @@ class Row:
 
     Attributes
     ----------
-    bench : "attention", "train", "scaling", "seeds" or "start".
+    bench : "attention", "train", "profile", "scaling", "seeds" or "start".
     graph, nodes, edges : what it was measured on; edges count both directions and self-loops.
     heads, width, layers, norm : H, width D of one head, depth, norm; None where they make no difference.
     what : a name of `ATTENTION` or `TRAIN`, "A / B" for a ratio, "fit A" for an exponent, a command for "start".

@@ -1,9 +1,10 @@
-"""Graph layers as plain torch modules; each is called as `layer(graph, features)`."""
+"""Layers as plain torch modules; those on graphs are called as `layer(graph, features)`."""
 
+from lipgnn.nn.feature_linear import FeatureLinear
 from lipgnn.nn.gat import GATConv
 from lipgnn.nn.gcn import GCNConv
 from lipgnn.nn.ggnn import GGNNConv
 from lipgnn.nn.gin import GINConv
 from lipgnn.nn.transformer import TransformerConv
 
-__all__ = ["GATConv", "GCNConv", "GGNNConv", "GINConv", "TransformerConv"]
+__all__ = ["FeatureLinear", "GATConv", "GCNConv", "GGNNConv", "GINConv", "TransformerConv"]

@@ -11,7 +11,7 @@ from torch import nn
 
 from lipgnn.catalog import ATTENTION_MODELS, FEATURE_NORMS, MODELS
 from lipgnn.errors import UsageError
-from lipgnn.models import ACTIVATIONS, DeepGNN, FeatureLinear
+from lipgnn.models import ACTIVATIONS, DeepGNN
 from lipgnn.spec import RunSpec
 
 NORMS = ["none", *FEATURE_NORMS]
@@ -176,43 +176,6 @@ def test_a_specification_builds_the_network_it_describes(reference):
     assert (built.encoder.dropout.p, built.dropout.p, built.blocks[0].conv.attn_drop.p) == (0.25, 0.25, 0.125)
 
 
-def test_sparse_features_give_the_values_and_gradients_of_dense_ones(reference):
-    x = sparse_features(reference)
-    results = []
-    for features in (x, x.to_sparse().coalesce()):
-        linear = reference.redraw(FeatureLinear(3, 4, dropout=0.0), seed=1)
-        out = linear(features)
-        out.square().sum().backward()
-        results.append((out, linear.weight.grad, linear.bias.grad))
-    torch.testing.assert_close(*results, atol=1e-12, rtol=1e-12)
-
-
-@pytest.mark.parametrize("form", ["dense", "sparse"])
-def test_dropout_on_features_keeps_zeros_and_scales_what_is_left(form):
-    linear = FeatureLinear(40, 40, dropout=0.4)
-    with torch.no_grad():
-        linear.weight.copy_(torch.eye(40))
-        linear.bias.zero_()
-    torch.manual_seed(0)
-    x = torch.rand(100, 40) + 1
-    x[torch.rand(100, 40) < 0.5] = 0
-    features = x if form == "dense" else x.to_sparse().coalesce()
-    dropped = linear(features).detach()
-    kept = dropped != 0
-    torch.testing.assert_close(dropped[kept], x[kept] / 0.6)
-    assert not (kept & (x == 0)).any()
-    share = kept.sum() / (x != 0).sum()
-    assert abs(share - 0.6) < 0.05  # about four standard deviations of 2000 draws
-    torch.testing.assert_close(linear.eval()(features), x)
-
-
-def test_dropout_leaves_the_sparse_features_themselves_alone(reference):
-    x = sparse_features(reference).to_sparse().coalesce()
-    before = x.values().clone()
-    FeatureLinear(3, 4, dropout=0.5).double()(x)
-    assert torch.equal(x.values(), before)
-
-
 @pytest.mark.parametrize("form", ["dense", "sparse"])
 @pytest.mark.parametrize("norm", ["none", "lip", "lip+pair"])
 @pytest.mark.parametrize("model", ATTENTION_MODELS)
@@ -260,11 +223,3 @@ def test_nothing_is_created_on_a_default_device(model, norm, reference, meta_dev
     if model in ATTENTION_MODELS:
         assert deep.attention(graph, x)[0].device.type == "cpu"
         assert deep.blocks[0].conv.lipschitz_bound(graph) > 0
-
-
-def test_sparse_features_stay_on_their_device(reference, meta_device):
-    x, linear = sparse_features(reference).to_sparse().coalesce(), FeatureLinear(3, 4, dropout=0.1).double()
-    meta_device()
-    out = linear(x)
-    out.sum().backward()
-    assert out.device.type == "cpu" and linear.weight.grad.isfinite().all()

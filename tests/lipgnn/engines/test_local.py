@@ -78,12 +78,13 @@ def test_a_run_killed_from_outside_ends_alone_and_is_recorded(store, cells):
 
 
 def test_a_worker_that_dies_after_publishing_has_done_its_run(store, cells, monkeypatch, tmp_path):
-    (done,) = ended(LocalEngine(Orders(store.root)).run(cells(), lambda: False)).values()
+    todo = cells()
+    (done,) = ended(LocalEngine(Orders(store.root)).run(todo, lambda: False)).values()
     (tmp_path / "sitecustomize.py").write_text(
         "import os, sys\nif 'lipgnn.worker' in ' '.join(sys.orig_argv):\n    os.abort()\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
-    (again,) = ended(LocalEngine(Orders(store.root)).run(cells(), lambda: False)).values()
+    (again,) = ended(LocalEngine(Orders(store.root)).run(todo, lambda: False)).values()
     assert (again.status, again.result["run_id"]) == ("done", done.result["run_id"])
     assert not store.run(again.cell.run_id).failure_path.exists()
 

@@ -1,0 +1,68 @@
+"""Where the time of an epoch goes, operation by operation."""
+
+from __future__ import annotations
+
+from torch.autograd import profiler
+
+from lipgnn.bench.attention import set_threads
+from lipgnn.bench.compare import Tell
+from lipgnn.bench.rows import Report, Row
+from lipgnn.bench.train import epoch
+from lipgnn.datasets import Dataset
+from lipgnn.spec import RunSpec
+
+# What torch calls our own operations, and what they are.
+NAMES = {
+    "_Additive": "attention, forward",
+    "_AdditiveBackward": "attention, backward",
+    "_DotProduct": "attention, forward",
+    "_DotProductBackward": "attention, backward",
+    "_ResidualElu": "end of a block, forward",
+    "_ResidualEluBackward": "end of a block, backward",
+    "_SparseLinear": "sparse encoder, forward",
+    "_SparseLinearBackward": "sparse encoder, backward",
+}
+REST = "everything else"
+
+
+def bench_profile(dataset: Dataset, spec: RunSpec, *, top: int, threads: int, tell: Tell) -> Report:
+    """Profile one epoch after two that warm up.
+
+    Returns
+    -------
+    rows with the milliseconds of the `top` operations, their own time alone; then the rest.
+    """
+    set_threads(threads)
+    step = epoch(spec, dataset)
+    for turn in range(2):
+        tell(f"warming up, {turn + 1} of 2")
+        step()
+    tell("profiling")
+    with profiler.profile(use_kineto=False) as profile:
+        step()
+    own: dict[str, float] = {}
+    for event in profile.key_averages():
+        own[event.key] = own.get(event.key, 0.0) + event.self_cpu_time_total / 1000
+    total = sum(own.values())
+    largest = sorted(own, key=own.get, reverse=True)[:top]
+    times = {name: own[name] for name in largest} | {REST: total - sum(own[name] for name in largest)}
+    template = {
+        "bench": "profile",
+        "graph": dataset.name,
+        "nodes": dataset.num_nodes,
+        "edges": dataset.edges.shape[1],
+        "heads": spec.heads,
+        "width": spec.hidden,
+        "layers": spec.layers,
+        "norm": spec.norm,
+        "measures": "epoch",
+        "model": spec.model,
+        "repeats": 1,
+        "threads": threads,
+    }
+    rows = [Row(**template, what=_named(name), ms=ms) for name, ms in times.items()]
+    return Report(rows, [])
+
+
+def _named(operation: str) -> str:
+    return NAMES.get(operation, operation.removeprefix("aten::"))

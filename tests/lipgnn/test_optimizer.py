@@ -1,0 +1,49 @@
+"""The optimizer of a run: Adam as torch has it, and schedules whose state JSON can hold."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+import torch
+from torch import nn
+
+from lipgnn.optimizer import adam, schedule, without_infinities
+from lipgnn.spec import RunSpec
+
+
+def test_is_adam_in_one_call():
+    spec = RunSpec(lr=0.03, weight_decay=0.01)
+    generator = torch.Generator().manual_seed(0)
+    networks = [nn.Linear(4, 3), nn.Linear(4, 3)]
+    networks[1].load_state_dict(networks[0].state_dict())
+    optimizers = [adam(networks[0], spec), torch.optim.Adam(networks[1].parameters(), lr=0.03, weight_decay=0.01)]
+    assert optimizers[0].defaults["fused"] or optimizers[0].defaults["foreach"]
+    for _ in range(5):
+        for parameters in zip(*(network.parameters() for network in networks), strict=True):
+            gradient = torch.randn(parameters[0].shape, generator=generator)
+            for parameter in parameters:
+                parameter.grad = gradient.clone()
+        for optimizer in optimizers:
+            optimizer.step()
+    for ours, theirs in zip(*(network.parameters() for network in networks), strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-7)
+
+
+@pytest.mark.parametrize("name", ["none", "plateau", "cosine"])
+def test_the_state_of_every_schedule_survives_json(name):
+    spec = RunSpec(schedule=name, epochs=4)
+    states = []
+    for _ in range(2):
+        network = nn.Linear(2, 2)
+        optimizer = adam(network, spec)
+        scheduler = schedule(spec, optimizer)
+        if scheduler is None:
+            assert name == "none"
+            return
+        if states:
+            scheduler.load_state_dict(states[0])
+        else:
+            states.append(json.loads(json.dumps(without_infinities(scheduler.state_dict()), allow_nan=False)))
+        states.append(without_infinities(scheduler.state_dict()))
+    assert json.loads(json.dumps(states[-1])) == states[0]
