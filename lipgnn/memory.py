@@ -187,6 +187,11 @@ class _Allocations(TorchDispatchMode):
         self.now = self.peak = 0
         self._known: set[int] = set()
 
+    @classmethod
+    def _should_skip_dynamo(cls) -> bool:
+        """No: to skip the compiler torch would import it, which takes longer than a short run."""
+        return False
+
     def __torch_dispatch__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         kwargs = kwargs or {}
         made = func(*args, **kwargs)

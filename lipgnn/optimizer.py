@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from typing import Any
 
@@ -12,10 +13,23 @@ from torch import nn
 from lipgnn.spec import RunSpec
 
 
+class _Adam(torch.optim.Adam):
+    """Torch's Adam without the wrappers for torch.compile, which nobody here calls.
+
+    The first call of any of them imports the whole compiler, a second or more of every start.
+    """
+
+    add_param_group = inspect.unwrap(torch.optim.Optimizer.add_param_group)
+    zero_grad = inspect.unwrap(torch.optim.Optimizer.zero_grad)
+    state_dict = inspect.unwrap(torch.optim.Optimizer.state_dict)
+    step = torch.no_grad()(inspect.unwrap(torch.optim.Adam.step))
+    load_state_dict = inspect.unwrap(torch.optim.Optimizer.load_state_dict)
+
+
 def adam(network: nn.Module, spec: RunSpec) -> torch.optim.Adam:
     """Adam over all weights in one call, as far as this torch can: a deep network has many small ones."""
     one_call = "fused" if Version(torch.__version__) >= Version("2.4") else "foreach"
-    return torch.optim.Adam(network.parameters(), lr=spec.lr, weight_decay=spec.weight_decay, **{one_call: True})
+    return _Adam(network.parameters(), lr=spec.lr, weight_decay=spec.weight_decay, **{one_call: True})
 
 
 def schedule(spec: RunSpec, optimizer: torch.optim.Optimizer) -> Any:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
+import tempfile
 
 import pytest
 import torch
@@ -47,3 +50,14 @@ def test_the_state_of_every_schedule_survives_json(name):
             states.append(json.loads(json.dumps(without_infinities(scheduler.state_dict()), allow_nan=False)))
         states.append(without_infinities(scheduler.state_dict()))
     assert json.loads(json.dumps(states[-1])) == states[0]
+
+
+def test_training_does_not_import_the_compiler():
+    """It takes a second or more of every start, and nothing is compiled here."""
+    code = (
+        "import sys; from cli.main import run; "
+        "run('train --dataset planted --layers 2 --epochs 2 -q --json'.split()); "
+        "sys.exit('torch._dynamo' in sys.modules)"
+    )
+    with tempfile.TemporaryDirectory() as folder:
+        subprocess.run([sys.executable, "-c", code], cwd=folder, check=True, capture_output=True)
