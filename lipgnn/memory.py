@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import weakref
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -132,6 +133,9 @@ def estimate(
     loss : logits (N, C) → the value to differentiate.
     """
     network.train()
+    if network.checkpoint_every:
+        # Torch's checkpoint will import its compiler, some 130 MB; here, so that they are counted.
+        importlib.import_module("torch._dynamo")
     with Randomness.now(features.device).again(), buffers_kept(network), _all_kept(network):
         probe = _probe(network, graph, features, loss)
     weights = sum(p.numel() * p.element_size() for p in network.parameters())
