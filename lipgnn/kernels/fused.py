@@ -11,6 +11,7 @@ from typing import Any
 import torch
 from torch.autograd.function import FunctionCtx, once_differentiable
 
+from lipgnn.errors import UsageError
 from lipgnn.kernels import native
 from lipgnn.kernels.adjacency import Adjacency
 from lipgnn.runtime import dgl
@@ -20,7 +21,8 @@ _SAFE_SCORE = 60.0
 # Heads that fill one vector, and the width from which vectors along the width are faster (`lipgnn bench attention`).
 _VECTOR_HEADS = (4, 8)
 _WIDE = 32
-_MOST_HEADS = 1024
+# The compiled kernel has room for the values of so many (WidthFastest in native/rows.h).
+MOST_HEADS = 1024
 
 
 def obstacle(device: torch.device) -> str | None:
@@ -208,6 +210,10 @@ class _Layout:
 
     def __init__(self, features: torch.Tensor):
         self.nodes, self.num_heads, self.width = features.shape
+        if self.num_heads > MOST_HEADS:
+            raise UsageError(
+                f"The fused kernel takes up to {MOST_HEADS} heads, got {self.num_heads}.", "Use --kernel dgl."
+            )
         self.size = self.num_heads * self.width
         lies_so = self.num_heads in _VECTOR_HEADS and features.transpose(1, 2).is_contiguous()
         self.heads_fastest = lies_so and not features.is_contiguous()

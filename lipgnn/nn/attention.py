@@ -11,6 +11,7 @@ from torch import nn
 
 from lipgnn.errors import DataError, UsageError, unknown_name
 from lipgnn.kernels import implementation
+from lipgnn.kernels.fused import MOST_HEADS
 from lipgnn.runtime import PerGraph, dgl
 
 fn = dgl.function
@@ -39,7 +40,7 @@ def aggregate(
     return graph.dstdata["out"], attention
 
 
-def find_kernel(requested: str, device: torch.device, *, fits: bool) -> ModuleType | None:
+def find_kernel(requested: str, device: torch.device, heads: int, *, fits: bool) -> ModuleType | None:
     """The module of `lipgnn.kernels` to compute with, or None for the reference.
 
     Parameters
@@ -51,7 +52,7 @@ def find_kernel(requested: str, device: torch.device, *, fits: bool) -> ModuleTy
     ------
     UsageError : a fused kernel was asked for by name, and the layer is not one that it knows.
     """
-    if requested in ("auto", "dgl") and not fits:
+    if requested in ("auto", "dgl") and not (fits and heads <= MOST_HEADS):
         return None
     if not fits:
         raise UsageError(

@@ -138,7 +138,7 @@ class GATConv(nn.Module):
 
     def _kernel(self, device: torch.device) -> ModuleType | None:
         known = self.norm is None or type(self.norm) is LipschitzNorm
-        return find_kernel(self.kernel, device, fits=known and self.leaky_relu.negative_slope >= 0)
+        return find_kernel(self.kernel, device, self.num_heads, fits=known and self.leaky_relu.negative_slope >= 0)
 
     def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, feat: torch.Tensor) -> torch.Tensor:
         z = project(self.fc, feat, self.num_heads, heads_fastest=kernel.heads_fastest(self.num_heads, self.out_feats))

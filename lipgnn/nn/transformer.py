@@ -118,7 +118,7 @@ class TransformerConv(nn.Module):
 
     def _kernel(self, device: torch.device) -> ModuleType | None:
         known = type(self.norm) is DotProductLipschitzNorm and self.norm.query_norm == "node"
-        return find_kernel(self.kernel, device, fits=self.norm is None or known)
+        return find_kernel(self.kernel, device, self.num_heads, fits=self.norm is None or known)
 
     def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, feat: torch.Tensor) -> torch.Tensor:
         heads_fastest = kernel.heads_fastest(self.num_heads, self.out_feats)

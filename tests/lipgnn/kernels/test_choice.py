@@ -75,3 +75,14 @@ def test_layers_that_no_kernel_knows_use_the_reference_or_refuse(reference):
     ):
         with pytest.raises(UsageError, match="Kernel 'fused' knows layers"):
             layer(graph, x)
+
+
+def test_more_heads_than_the_kernel_has_room_for(reference):
+    graph, x = reference.small_graph(), torch.ones(7, 2)
+    layers = [GATConv(2, 1, 1025, kernel=kernel) for kernel in ("auto", "dgl", "fused")]
+    for layer in layers[1:]:
+        layer.load_state_dict(layers[0].state_dict())
+    assert torch.equal(layers[0](graph, x), layers[1](graph, x))
+    with pytest.raises(UsageError, match="up to 1024 heads, got 1025"):
+        layers[2](graph, x)
+    assert GATConv(2, 1, 1024, kernel="fused")(graph, x).isfinite().all()
