@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from torch.autograd import profiler
 
 from lipgnn.bench.attention import set_threads
-from lipgnn.bench.compare import Tell
-from lipgnn.bench.rows import Report, Row
-from lipgnn.bench.train import epoch
+from lipgnn.bench.compare import Effort, Tell
+from lipgnn.bench.rows import Report
+from lipgnn.bench.train import epoch, template_of
 from lipgnn.datasets import Dataset
 from lipgnn.spec import RunSpec
 
@@ -46,21 +48,8 @@ def bench_profile(dataset: Dataset, spec: RunSpec, *, top: int, threads: int, te
     total = sum(own.values())
     largest = sorted(own, key=own.get, reverse=True)[:top]
     times = {name: own[name] for name in largest} | {REST: total - sum(own[name] for name in largest)}
-    template = {
-        "bench": "profile",
-        "graph": dataset.name,
-        "nodes": dataset.num_nodes,
-        "edges": dataset.edges.shape[1],
-        "heads": spec.heads,
-        "width": spec.hidden,
-        "layers": spec.layers,
-        "norm": spec.norm,
-        "measures": "epoch",
-        "model": spec.model,
-        "repeats": 1,
-        "threads": threads,
-    }
-    rows = [Row(**template, what=_named(name), ms=ms) for name, ms in times.items()]
+    template = replace(template_of(dataset, spec, Effort(1, threads), "profile"), norm=spec.norm)
+    rows = [replace(template, what=_named(name), ms=ms) for name, ms in times.items()]
     return Report(rows, [])
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from scipy import sparse
 
 from lipgnn.bench.attention import set_threads
-from lipgnn.bench.compare import Candidate, Step, Tell, interleave, ratio_rows, rows_of
-from lipgnn.bench.rows import Report, Row
-from lipgnn.bench.train import epoch
+from lipgnn.bench.compare import Candidate, Effort, Step, Tell, interleave, ratio_rows, rows_of
+from lipgnn.bench.rows import Report
+from lipgnn.bench.train import epoch, template_of
 from lipgnn.datasets import Dataset
 from lipgnn.datasets.source import Split
 from lipgnn.spec import RunSpec
@@ -35,19 +35,7 @@ def bench_seeds(dataset: Dataset, spec: RunSpec, *, seeds: int, cores: int, repe
     times = interleave(steps, repeats, tell)
     shares = {SEPARATE: cores, STACKED: seeds}
     a_run = {candidate: [ms / shares[candidate] for ms in values] for candidate, values in times.items()}
-    template = Row(
-        bench="seeds",
-        graph=dataset.name,
-        nodes=dataset.num_nodes,
-        edges=dataset.edges.shape[1],
-        heads=spec.heads,
-        width=spec.hidden,
-        layers=spec.layers,
-        measures="epoch",
-        model=spec.model,
-        repeats=repeats,
-        threads=cores,
-    )
+    template = template_of(dataset, spec, Effort(repeats, cores), "seeds")
     return Report([*rows_of(a_run, {}, template), *ratio_rows(a_run, [(SEPARATE, STACKED)], template)], [])
 
 

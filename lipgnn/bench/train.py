@@ -56,7 +56,7 @@ def bench_train(
     norms = list(norms)
     # Matrix products have a time and no memory worth the name.
     candidates, left_out = choose_candidates([w for w in whats if effort.repeats or w != GEMM], norms)
-    template = _template(dataset, spec, effort)
+    template = template_of(dataset, spec, effort)
     peaks = {}
     for candidate in candidates if effort.peak else ():
         if candidate.what != GEMM:
@@ -69,9 +69,10 @@ def bench_train(
     return Report([*rows_of(times, peaks, template), *ratio_rows(times, pairs, template)], left_out)
 
 
-def _template(dataset: Dataset, spec: RunSpec, effort: Effort) -> Row:
+def template_of(dataset: Dataset, spec: RunSpec, effort: Effort, bench: str = "train") -> Row:
+    """What the rows about epochs of one network share."""
     return Row(
-        bench="train",
+        bench=bench,
         graph=dataset.name,
         nodes=dataset.num_nodes,
         edges=dataset.edges.shape[1],
