@@ -108,7 +108,8 @@ def setting(row: Row, varied: str | None = None) -> str:
     """A title: what all rows of a comparison share, but for the field that is varied."""
     values = {"heads": f"{row.heads} heads", "width": f"width {row.width}", "layers": f"{row.layers} layers"}
     shape = ", ".join(text for name, text in values.items() if name != varied and (name, row.layers) != ("layers", 1))
-    size = "of doubling size" if varied == "edges" else f"({row.nodes} nodes, {row.edges} edges)"
+    growing = {"size": "of doubling size", "edges": f"({row.nodes} nodes, doubling edges)"}
+    size = growing.get(row.against, f"({row.nodes} nodes, {row.edges} edges)")
     return (
         f"{row.measures} of {row.model}, {shape}, on {row.graph} {size}; "
         f"medians of {row.repeats}, {row.threads} thread(s)"

@@ -13,8 +13,8 @@ from cli.options import debug_option
 from lipgnn.bench.rows import ATTENTION, TRAIN
 from lipgnn.catalog import NO_NORM, SCORE_NORMS
 
-AXES = ("edges", "width", "heads", "depth")
-# Doubled three times, the graph is as large as ogbn-arxiv with both directions and self-loops.
+AXES = ("edges", "size", "width", "heads", "depth")
+# Doubled three times in size, the graph is as large as ogbn-arxiv with both directions and self-loops.
 NODES, EDGES = 21_250, 312_500
 KERNELS = ("fused", "dgl")
 EPILOG = """\b
@@ -58,9 +58,9 @@ def scaling(
 ) -> int:
     """Fit the power with which the cost grows.
 
-    Edges start at the graph given and grow with the nodes, at a fixed mean degree; width starts at 8, heads at 2 and
-    depth at 5. Against edges, width and heads the edge part of one layer is timed, forward and backward, against
-    depth whole epochs. All points take turns; the power is fitted to the medians by least squares in the logarithms.
+    Edges and size start at the graph given: against edges its nodes stay as they are, against size they grow too,
+    at a fixed mean degree. Width starts at 8, heads at 2 and depth at 5. Against depth whole epochs are timed, against
+    all else the edge part of one layer, forward and backward. All points take turns; the power is fitted to the medians by least squares in the logarithms.
     """
     output = Output(csv, as_json)
 
@@ -75,7 +75,7 @@ def scaling(
             report = bench_scaling(
                 choice, shape, against=against, points=points, whats=whats, norm=norm, effort=effort, tell=tell
             )
-        varied = "layers" if against == "depth" else against
+        varied = {"depth": "layers", "size": "edges"}.get(against, against)
         legend = TRAIN if against == "depth" else ATTENTION
         output.add(report, setting(report.rows[0], varied=varied), legend, columns=(varied, "what", "norm"))
     return output.finish()

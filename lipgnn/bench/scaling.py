@@ -1,4 +1,4 @@
-"""How the cost grows with edges, width, heads and depth: doubling grids, and the power that fits them."""
+"""How the cost grows with edges, size, width, heads and depth: doubling grids, and the power that fits them."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from lipgnn.bench.rows import Report, Row
 from lipgnn.bench.train import epoch, spec_for
 from lipgnn.errors import UsageError
 
-# The first point of a grid; every further one is twice the one before. Edges start at the graph that is given.
+# The first point of a grid; every further one is twice the one before. Edges and size start at the graph that is given.
 STARTS = {"width": 8, "heads": 2, "depth": 5}
 
 
@@ -48,13 +48,13 @@ def bench_scaling(
 ) -> Report:
     """Time every point of one grid, all points and kernels in turn, and fit a power for each kernel.
 
-    Against edges, width and heads it is the edge part of one layer that is timed, against depth whole epochs.
+    Against depth whole epochs are timed, against all else the edge part of one layer.
 
     Parameters
     ----------
-    choice : the smallest generated graph; against edges it grows at a fixed mean degree.
+    choice : the smallest generated graph; against edges its nodes stay, against size they grow with the edges.
     shape : heads and width where they are not what is varied.
-    against : "edges", "width", "heads" or "depth".
+    against : "edges", "size", "width", "heads" or "depth".
     points, whats : of the grid; kernels, "fused" and "dgl".
     tell : told what is measured next.
 
@@ -96,10 +96,13 @@ def grid(common: Row, choice: GraphChoice, shape: Shape, points: int) -> Iterato
     """The points of the axis that `common` names, smallest first."""
     against, norm = common.against, common.norm
     for factor in (2**k for k in range(points)):
-        if against == "edges" or factor == 1:
-            scale = factor if against == "edges" else 1
-            topology = replace(choice, nodes=choice.nodes * scale, edges=choice.edges * scale).topology()
-        size = topology.edges.shape[1] if against == "edges" else STARTS[against] * factor
+        if against in ("edges", "size"):
+            nodes = choice.nodes * (factor if against == "size" else 1)
+            topology = replace(choice, nodes=nodes, edges=choice.edges * factor).topology()
+            size = topology.edges.shape[1]
+        else:
+            topology = choice.topology()
+            size = STARTS[against] * factor
         at = replace(shape, **{against: size}) if against in ("heads", "width") else shape
         row = _place(common, topology, at, layers=size if against == "depth" else 1)
         if against == "depth":

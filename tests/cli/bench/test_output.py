@@ -1,5 +1,6 @@
 import csv
 import json
+from dataclasses import replace
 from pathlib import Path
 
 import click
@@ -97,4 +98,5 @@ def test_a_title_tells_what_the_rows_share():
         setting(row) == "forward of gt, 2 heads, width 4, on power-law (50 nodes, 200 edges); medians of 3, 2 thread(s)"
     )
     assert "2 heads, on power-law (50" in setting(row, varied="width")
-    assert "on power-law of doubling size" in setting(row, varied="edges")
+    assert "on power-law of doubling size" in setting(replace(row, against="size"), varied="edges")
+    assert "on power-law (50 nodes, doubling edges)" in setting(replace(row, against="edges"), varied="edges")

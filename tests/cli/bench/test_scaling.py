@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-TINY = ["--nodes", 50, "--edges", 200, "--heads", 2, "--width", 2, "--threads", 1, "--repeats", 1, "--what", "dgl"]
+TINY = ["--nodes", 60, "--edges", 200, "--heads", 2, "--width", 2, "--threads", 1, "--repeats", 1, "--what", "dgl"]
 
 
 def test_points_and_their_fit(invoke):

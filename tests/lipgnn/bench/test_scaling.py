@@ -8,7 +8,7 @@ from lipgnn.bench.rows import Row
 from lipgnn.bench.scaling import bench_scaling, grid
 from lipgnn.errors import UsageError
 
-CHOICE, SHAPE = GraphChoice(nodes=50, edges=200), Shape("gat", 2, 4)
+CHOICE, SHAPE = GraphChoice(nodes=60, edges=200), Shape("gat", 2, 4)
 
 
 def measure(against, **changes):
@@ -20,19 +20,19 @@ def measure(against, **changes):
     "against, sizes, fields",
     [
         ("edges", [200, 400, 800], ["edges"]),
+        ("size", [200, 400, 800], ["edges", "nodes"]),
         ("width", [8, 16, 32], ["width"]),
         ("heads", [2, 4, 8], ["heads"]),
         ("depth", [5, 10, 20], ["layers"]),
     ],
 )
-def test_a_grid_doubles_one_thing_and_keeps_the_others(against, sizes, fields):
+def test_a_grid_doubles_what_it_says_and_keeps_the_others(against, sizes, fields):
     points = list(grid(Row(bench="scaling", against=against, norm="lip"), CHOICE, SHAPE, 3))
     assert [point.size for point in points] == sizes
     assert [getattr(point.row, fields[0]) for point in points] == sizes
-    fixed = {"nodes": 50, "edges": 200, "heads": 2, "width": 4, "layers": 1}
-    if against == "edges":
-        assert [point.row.nodes for point in points] == [50, 100, 200]
-        del fixed["nodes"]
+    fixed = {"nodes": 60, "edges": 200, "heads": 2, "width": 4, "layers": 1}
+    if against == "size":
+        assert [point.row.nodes for point in points] == [60, 120, 240]
     for name in fixed.keys() - set(fields):
         assert {getattr(point.row, name) for point in points} == {fixed[name]}
 
