@@ -11,7 +11,7 @@ from lipgnn.runtime import PerGraph, dgl
 
 # Work is dealt out in pieces of about this many nodes and edges, but in no more than so many pieces. The pieces depend
 # on the graph alone, never on the number of threads: sums over pieces are then the same at any number.
-_PIECE = 2048
+_PIECE = 256
 _MOST_PIECES = 256
 
 

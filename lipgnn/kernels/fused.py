@@ -133,7 +133,7 @@ class _Additive(torch.autograd.Function):
         layout, adjacency = ctx.layout, ctx.adjacency
         size, heads, nodes = layout.size, layout.padded, layout.nodes
         pieces = max(len(adjacency.incoming.pieces), len(adjacency.outgoing.pieces)) - 1
-        grad_z, grad_attn = grad_out.new_empty(nodes, size), grad_out.new_empty(2, 1, size)
+        grad_z, grad_attn, grad_bias = (grad_out.new_empty(*shape, size) for shape in ((nodes,), (2, 1), ()))
         native.call(
             "additive",
             "backward",
@@ -147,9 +147,10 @@ class _Additive(torch.autograd.Function):
             grad_longest=grad_out.new_empty(heads, nodes),
             grad_z=grad_z,
             grad_attn=grad_attn,
-            partial=grad_out.new_empty(pieces, 2 * size + heads),
+            **({"grad_bias": grad_bias} if ctx.has_bias else {}),
+            partial=grad_out.new_empty(pieces, 3 * size + heads),
         )
-        grad_bias = grad_out.sum(0) if ctx.has_bias else None
+        grad_bias = layout.heads(grad_bias) if ctx.has_bias else None
         return layout.heads(grad_z), *layout.heads(grad_attn), grad_bias, None, None, None, None, None
 
 

@@ -63,7 +63,7 @@ _STRUCTURES = {
         real="kappa slope dropout",
         seed="seed",
         arrays="z attn bias attn_length source target longest_length longest out "
-        "grad_out grad_rows grad_right grad_length grad_longest grad_z grad_attn partial",
+        "grad_out grad_rows grad_right grad_length grad_longest grad_z grad_attn grad_bias partial",
     ),
     "dot_product": _structure(
         graph="graph",

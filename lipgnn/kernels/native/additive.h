@@ -38,7 +38,8 @@ struct Additive {
   T* grad_longest;    // (P, N): the latter, brought to the longest sources
   T* grad_z;          // (N, H D)
   T* grad_attn;       // (2, H D)
-  T* partial;         // (pieces, 2 H D + P): shares of d loss / d a_l, d loss / d a_r, d loss / d log |a|
+  T* grad_bias;       // (H D), or null
+  T* partial;         // (pieces, 3 H D + P): shares of d loss / d a_l, d loss / d a_r, d loss / d bias, d loss / d log |a|
 };
 
 template <typename Rows>
@@ -61,7 +62,7 @@ class AdditiveAttention : Attention<Rows> {
   }
 
   void backward() const {
-    const size_t share = 2 * size_ + padded_;
+    const size_t share = 3 * size_ + padded_;
     for_pieces(graph_.incoming, graph_.threads, [&](int64_t piece, int64_t first, int64_t end) {
       targets(first, end, a_.partial + piece * share + 2 * size_);
     });
@@ -177,11 +178,13 @@ class AdditiveAttention : Attention<Rows> {
     return nonzero<T, L>(longest * longest + own * own);
   }
 
-  // Gradients of the values of every target: t_i, d a_r.z_i and, through log c_i, of both lengths.
-  void targets(int64_t first, int64_t end, T* log_length) const {
+  // Gradients of the values of every target: t_i, d a_r.z_i and, through log c_i, of both lengths. The shares of the
+  // piece are written to `shares`: of the bias, and of log |a| behind it.
+  void targets(int64_t first, int64_t end, T* shares) const {
     const EdgeOrder& order = graph_.incoming;
-    V d[G], base[G], t[G], slopes[G], gains[G], bends[G], turns[G], sum[G];
-    for (int g = 0; g < rows_.groups(); ++g) sum[g] = V{};
+    V d[G], base[G], t[G], slopes[G], gains[G], bends[G], turns[G], sum[G], once[G];
+    for (int g = 0; g < rows_.groups(); ++g) sum[g] = V{}, once[g] = fill<T, L>(1);
+    rows_.clear(shares);
     for (int64_t i = first; i < end; ++i) {
       if (Rows::transposed) rows_.read(a_.grad_rows + i * size_, a_.grad_out + i * size_);
       const int64_t begin = order.start[i], stop = order.start[i + 1];
@@ -216,8 +219,9 @@ class AdditiveAttention : Attention<Rows> {
         store(a_.grad_right + i * padded_ + at, (gains[g] - t[g] * slopes[g]) * load<V>(target(i) + padded_ + at));
         if (a_.normalize) sum[g] += to_lengths(i, at, t[g] * bends[g] - turns[g]);
       }
+      if (a_.grad_bias) rows_.add(shares, once, grad(i));
     }
-    save(log_length, sum);
+    save(shares + size_, sum);
   }
 
   // From d loss / d log(1 / c_i) to the two lengths under its root; the same goes to log |a|.
@@ -279,15 +283,14 @@ class AdditiveAttention : Attention<Rows> {
     this->add_length_gradient(sum, length, source(j) + padded_, z(j));
   }
 
-  // The shares of all pieces in d loss / d a, always in the same order; d log|a| = a.da / |a|^2.
+  // The shares of all pieces in d loss / d a and d loss / d bias, always in the same order; d log|a| = a.da / |a|^2.
   void add_shares(size_t share) const {
     V to_log[G];
     for (int g = 0; g < rows_.groups(); ++g) to_log[g] = V{};
     for (int64_t piece = 0; piece < graph_.incoming.num_pieces; ++piece)
-      for (int g = 0; g < rows_.groups(); ++g) to_log[g] += load<V>(a_.partial + piece * share + 2 * size_ + g * L);
-    for (size_t k = 0; k < 2 * size_; ++k) a_.grad_attn[k] = 0;
-    for (int64_t piece = 0; piece < graph_.outgoing.num_pieces; ++piece)
-      for (size_t k = 0; k < 2 * size_; ++k) a_.grad_attn[k] += a_.partial[piece * share + k];
+      for (int g = 0; g < rows_.groups(); ++g) to_log[g] += load<V>(a_.partial + piece * share + 3 * size_ + g * L);
+    sum_shares(a_.grad_attn, 2 * size_, a_.partial, graph_.outgoing.num_pieces, share);
+    if (a_.grad_bias) sum_shares(a_.grad_bias, size_, a_.partial + 2 * size_, graph_.incoming.num_pieces, share);
     if (!a_.normalize) return;
     for (int g = 0; g < rows_.groups(); ++g) {
       const V length = load<V>(a_.attn_length + g * L);
@@ -295,6 +298,12 @@ class AdditiveAttention : Attention<Rows> {
     }
     rows_.add(a_.grad_attn, to_log, a_.attn);
     rows_.add(a_.grad_attn + size_, to_log, a_.attn + size_);
+  }
+
+  static void sum_shares(T* sum, size_t size, const T* shares, int64_t pieces, size_t stride) {
+    std::fill_n(sum, size, T(0));
+    for (int64_t piece = 0; piece < pieces; ++piece)
+      for (size_t k = 0; k < size; ++k) sum[k] += shares[piece * stride + k];
   }
 
   const Additive<T>& a_;

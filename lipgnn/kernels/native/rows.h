@@ -2,6 +2,7 @@
 // that are done with them: a dot product for every head, and adding a multiple for every head.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <vector>
 
@@ -128,37 +129,25 @@ struct WidthFastest {
     }
   }
 
-  void copy(T* to, const T* row) const {
-    for (size_t k = 0; k < size(); ++k) to[k] = row[k];
-  }
+  void copy(T* to, const T* row) const { std::copy_n(row, size(), to); }
 
-  void clear(T* row) const {
-    for (size_t k = 0; k < size(); ++k) row[k] = 0;
-  }
+  void clear(T* row) const { std::fill_n(row, size(), T(0)); }
 
   void scale(T* row, const V* factor) const {
     const T* factors = reinterpret_cast<const T*>(factor);
-    for (int h = 0; h < heads_; ++h, row += width_)
-      for (int d = 0; d < width_; ++d) row[d] *= factors[h];
+    for (int h = 0; h < heads_; ++h, row += width_) {
+      const T f = factors[h];
+      for (int d = 0; d < width_; ++d) row[d] *= f;
+    }
   }
 
   void length(const T* row, V* result) const {
+    // Above this, squares that vanish are too small to count.
+    constexpr T enough = std::numeric_limits<T>::min() / (std::numeric_limits<T>::epsilon() * std::numeric_limits<T>::epsilon());
     T* out = no_heads(result);
     for (int h = 0; h < heads_; ++h, row += width_) {
-      C tops{}, sums{};
-      const int whole = width_ / W * W;
-      for (int d = 0; d < whole; d += W) tops = larger(tops, absolute(load<C>(row + d)));
-      T top = 0;
-      for (int lane = 0; lane < W; ++lane) top = tops[lane] > top ? tops[lane] : top;
-      for (int d = whole; d < width_; ++d) top = std::fabs(row[d]) > top ? std::fabs(row[d]) : top;
-      const T size = top > std::numeric_limits<T>::min() ? top : T(1), inverse = 1 / size;
-      for (int d = 0; d < whole; d += W) {
-        const C part = load<C>(row + d) * inverse;
-        sums += part * part;
-      }
-      T sum = sum_of<T, W>(sums);
-      for (int d = whole; d < width_; ++d) sum += row[d] * inverse * (row[d] * inverse);
-      out[h] = size * std::sqrt(sum);
+      const T square = sum_of_squares(row, 1);
+      out[h] = square > enough && square <= std::numeric_limits<T>::max() ? std::sqrt(square) : scaled_length(row);
     }
   }
 
@@ -167,6 +156,26 @@ struct WidthFastest {
   void write(T* to, const T* row) const { copy(to, row); }
 
  private:
+  T sum_of_squares(const T* row, T factor) const {
+    C sums{};
+    int d = 0;
+    for (; d + W <= width_; d += W) {
+      const C part = load<C>(row + d) * factor;
+      sums += part * part;
+    }
+    T sum = sum_of<T, W>(sums);
+    for (; d < width_; ++d) sum += row[d] * factor * (row[d] * factor);
+    return sum;
+  }
+
+  // Divided by the largest entry first: the way that never overflows or vanishes.
+  T scaled_length(const T* row) const {
+    T top = 0;
+    for (int d = 0; d < width_; ++d) top = std::fabs(row[d]) > top ? std::fabs(row[d]) : top;
+    const T size = top > std::numeric_limits<T>::min() ? top : T(1);
+    return size * std::sqrt(sum_of_squares(row, 1 / size));
+  }
+
   // Lanes beyond the last head are zero.
   T* no_heads(V* values) const {
     for (int g = 0; g < groups(); ++g) values[g] = V{};
