@@ -37,15 +37,18 @@ ATTENTION = {"gat": GATConv, "gt": TransformerConv}
 
 
 class Branch(nn.Module):
-    """What a layer computes before anything is added to it: x ← σ(norm(conv(x))).
+    """What a layer computes before anything is added to it: x ← σ(norm(conv(dropout(x)))).
 
     Parameters
     ----------
     kernel : that of the attention; a fused one comes with a fused end of the block.
     """
 
-    def __init__(self, conv: nn.Module, norm: nn.Module | None, activation: nn.Module, kernel: str):
+    def __init__(
+        self, dropout: nn.Module, conv: nn.Module, norm: nn.Module | None, activation: nn.Module, *, kernel: str
+    ):
         super().__init__()
+        self.dropout = dropout
         self.conv = conv
         self.norm = norm
         self.activation = activation
@@ -56,17 +59,17 @@ class Branch(nn.Module):
         return add_activated(None, self.activation, self.linear(graph, x), 1.0, self.kernel)
 
     def linear(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
-        """norm(conv(x)), what comes before the activation."""
-        y = self.conv(graph, x).flatten(1)
+        """norm(conv(dropout(x))), what comes before the activation."""
+        y = self.conv(graph, self.dropout(x)).flatten(1)
         return y if self.norm is None else self.norm(graph, y)
 
     def attention(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
         """Attention weights, (E, H)."""
-        return self.conv(graph, x, get_attention=True)[1].squeeze(-1)
+        return self.conv(graph, self.dropout(x), get_attention=True)[1].squeeze(-1)
 
 
 class Block(Branch):
-    """One layer of the plain stack: the branch F(x) = σ(norm(conv(x))) and its residual connection.
+    """One layer of the plain stack: the branch F(x) = σ(norm(conv(dropout(x)))) and its residual connection.
 
         none:      x ← F(x)
         identity:  x ← x + F(x)
@@ -77,21 +80,13 @@ class Block(Branch):
 
     Parameters
     ----------
+    parts, kernel : of the branch.
     residual : whether x is added.
     scale : the factor of F(x) where x is added.
     """
 
-    def __init__(
-        self,
-        conv: nn.Module,
-        norm: nn.Module | None,
-        activation: nn.Module,
-        kernel: str,
-        *,
-        residual: bool,
-        scale: float,
-    ):
-        super().__init__(conv, norm, activation, kernel)
+    def __init__(self, *parts: nn.Module | None, kernel: str, residual: bool, scale: float):
+        super().__init__(*parts, kernel=kernel)
         self.residual = residual
         self.scale = scale
 
@@ -109,8 +104,8 @@ class DeepGNN(nn.Module):
     """Encoder (linear), `layers` blocks of one kind, decoder (linear): logits for every node.
 
     The network is W = heads · hidden wide throughout, whatever the kind of layer, so that kinds are compared
-    at equal width. Dropout acts before the encoder and before the decoder only: dropout before every layer
-    leaves nothing to learn from after ten of them.
+    at equal width. `dropout` acts before the encoder and before the decoder; `layer_dropout` before every layer, as
+    papers on shallow networks have it, leaves little to learn from after ten of them.
 
     A layer of the reversible stack is two branches of half the width, each with all heads at half of `hidden`
     (see ReversibleBlock).
@@ -118,8 +113,8 @@ class DeepGNN(nn.Module):
     Parameters
     ----------
     in_feats, num_classes : widths of the input and of the output.
-    model, layers, hidden, heads, norm, kappa, residual, activation, dropout, attn_dropout, kernel, stack : see
-        RunSpec.
+    model, layers, hidden, heads, norm, kappa, residual, activation, dropout, layer_dropout, attn_dropout,
+        kernel, stack : see RunSpec.
     checkpoint_every : in training, keep the input of every k-th block only and compute the rest again (see
         run_checkpointed); 0 keeps all activations. May be changed at any time.
     """
@@ -138,6 +133,7 @@ class DeepGNN(nn.Module):
         residual: str = "none",
         activation: str = "elu",
         dropout: float = 0.0,
+        layer_dropout: float = 0.0,
         attn_dropout: float = 0.0,
         kernel: str = "auto",
         stack: str = "plain",
@@ -156,7 +152,7 @@ class DeepGNN(nn.Module):
         score, feature = parse_norm(norm)
         scale = layers**-0.5 if residual == "scaled" else 1.0
 
-        def parts(hidden: int) -> tuple[nn.Module, nn.Module | None, nn.Module, str]:
+        def parts(hidden: int) -> tuple[nn.Module | None, ...]:
             width = hidden * heads
             if model in ATTENTION:
                 conv = ATTENTION[model](
@@ -164,12 +160,14 @@ class DeepGNN(nn.Module):
                 )
             else:
                 conv = BASELINES[model](width, width)
-            return conv, feature_norm(feature, width) if feature else None, ACTIVATIONS[activation](), kernel
+            norm = feature_norm(feature, width) if feature else None
+            return nn.Dropout(layer_dropout), conv, norm, ACTIVATIONS[activation]()
 
         def block() -> nn.Module:
             if stack == "reversible":
-                return ReversibleBlock(Branch(*parts(hidden // 2)), Branch(*parts(hidden // 2)), scale=scale)
-            return Block(*parts(hidden), residual=residual != "none", scale=scale)
+                f, g = (Branch(*parts(hidden // 2), kernel=kernel) for _ in range(2))
+                return ReversibleBlock(f, g, scale=scale)
+            return Block(*parts(hidden), kernel=kernel, residual=residual != "none", scale=scale)
 
         self.encoder = FeatureLinear(in_feats, hidden * heads, dropout, kernel)
         self.blocks = nn.ModuleList(block() for _ in range(layers))
@@ -197,6 +195,7 @@ class DeepGNN(nn.Module):
             residual=spec.residual,
             activation=spec.activation,
             dropout=spec.dropout,
+            layer_dropout=spec.layer_dropout,
             attn_dropout=spec.attn_dropout,
             kernel=spec.kernel,
             stack=spec.stack,

@@ -36,7 +36,7 @@ HOW = ("device", "kernel", "checkpoint_every")
 
 # Fields that came later, with what runs were before they existed: older rows and models are read with these values,
 # and a run that has them keeps the id it always had.
-LATER = {"stack": "plain", "checkpoint_every": "0"}
+LATER = {"stack": "plain", "checkpoint_every": "0", "layer_dropout": 0.0}
 
 _NORM_NAMES = ", ".join([NO_NORM, *SCORE_NORMS, *FEATURE_NORMS])
 
@@ -72,6 +72,7 @@ class RunSpec:
     weight_norm: str = _option("none", "Bound on the weights of a layer (only none so far).", choices=("none",))
     activation: str = _option("elu", "After every layer.", choices=("elu", "relu", "tanh", "none"))
     dropout: float = _option(0.6, "Dropout on the input of encoder and decoder.", low=0, below=1)
+    layer_dropout: float = _option(0.0, "Dropout on the input of every layer.", low=0, below=1)
     attn_dropout: float = _option(0.0, "Dropout on the attention weights of every layer.", low=0, below=1)
     features: str = _option("row", "Features as given, or rows scaled to sum 1.", choices=FEATURE_FORMS)
     lr: float = _option(0.005, "Learning rate of Adam.", low=1e-12, high=1e3)

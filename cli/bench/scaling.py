@@ -60,7 +60,8 @@ def scaling(
 
     Edges and size start at the graph given: against edges its nodes stay as they are, against size they grow too,
     at a fixed mean degree. Width starts at 8, heads at 2 and depth at 5. Against depth whole epochs are timed, against
-    all else the edge part of one layer, forward and backward. All points take turns; the power is fitted to the medians by least squares in the logarithms.
+    all else the edge part of one layer, forward and backward. All points take turns; the power is fitted to the
+    medians by least squares in the logarithms.
     """
     output = Output(csv, as_json)
 

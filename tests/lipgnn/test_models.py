@@ -9,9 +9,9 @@ import pytest
 import torch
 from torch import nn
 
-from lipgnn.catalog import ATTENTION_MODELS, FEATURE_NORMS, MODELS
+from lipgnn.catalog import ATTENTION_MODELS, FEATURE_NORMS, MODELS, STACKS
 from lipgnn.errors import UsageError
-from lipgnn.models import ACTIVATIONS, DeepGNN
+from lipgnn.models import ACTIVATIONS, Branch, DeepGNN
 from lipgnn.spec import RunSpec
 
 NORMS = ["none", *FEATURE_NORMS]
@@ -133,7 +133,7 @@ def test_the_norm_and_kappa_reach_every_layer(reference):
 def test_dropout_before_encoder_and_decoder_and_on_attention_in_training_only(reference):
     graph, x = reference.small_graph(), reference.normal(0, 7, 3)
     plain = network(reference)(graph, x)
-    for options in ({"dropout": 0.5}, {"attn_dropout": 0.5}):
+    for options in ({"dropout": 0.5}, {"layer_dropout": 0.5}, {"attn_dropout": 0.5}):
         deep = network(reference, **options)
         assert not torch.allclose(deep(graph, x), plain)
         torch.testing.assert_close(deep.eval()(graph, x), plain, atol=0, rtol=0)
@@ -141,6 +141,17 @@ def test_dropout_before_encoder_and_decoder_and_on_attention_in_training_only(re
     deep = network(reference)
     deep.dropout.p = 1.0
     torch.testing.assert_close(deep(graph, x), deep.decoder.bias.expand(7, 2))
+
+
+@pytest.mark.parametrize("stack", STACKS)
+def test_dropout_of_a_layer_leaves_its_residual_alone(stack, reference):
+    """With all inputs of the layers dropped and biases of zero, what is left is the residual connection."""
+    graph, x = reference.small_graph(), reference.normal(0, 7, 3)
+    deep = network(reference, layer_dropout=0.5, residual="identity", stack=stack)
+    for branch in (module for module in deep.modules() if isinstance(module, Branch)):
+        branch.dropout.p = 1.0
+        nn.init.zeros_(branch.conv.bias)
+    torch.testing.assert_close(deep(graph, x), deep.decoder(deep.encoder(x)))
 
 
 def test_unknown_names_are_refused_with_the_valid_ones():
@@ -162,6 +173,7 @@ def test_a_specification_builds_the_network_it_describes(reference):
         "residual": "scaled",
         "activation": "tanh",
         "dropout": 0.25,
+        "layer_dropout": 0.5,
         "attn_dropout": 0.125,
     }
     spec = RunSpec(**values, dtype="float64")
@@ -173,7 +185,8 @@ def test_a_specification_builds_the_network_it_describes(reference):
     assert all(parameter.dtype == torch.float64 for parameter in built.parameters())
     graph, x = reference.small_graph(), reference.normal(0, 7, 3)
     torch.testing.assert_close(built.eval()(graph, x), direct.eval()(graph, x), atol=0, rtol=0)
-    assert (built.encoder.dropout.p, built.dropout.p, built.blocks[0].conv.attn_drop.p) == (0.25, 0.25, 0.125)
+    assert (built.encoder.dropout.p, built.dropout.p) == (0.25, 0.25)
+    assert (built.blocks[0].dropout.p, built.blocks[0].conv.attn_drop.p) == (0.5, 0.125)
 
 
 @pytest.mark.parametrize("form", ["dense", "sparse"])
