@@ -22,6 +22,7 @@ def clean_environment(monkeypatch, tmp_path_factory):
         if name.startswith("LIPGNN_") and name != "LIPGNN_RAW_DATA":
             monkeypatch.delenv(name)
     monkeypatch.setenv("LIPGNN_DATA", str(tmp_path_factory.getbasetemp() / "no-data-here"))
+    monkeypatch.setenv("LIPGNN_CACHE", str(tmp_path_factory.getbasetemp() / "cache"))
     monkeypatch.setenv("COLUMNS", "120")
 
 
@@ -175,6 +176,55 @@ def write_store():
             run.path.mkdir(parents=True)
             run.spec_path.write_bytes(b"{}")
             run.result_path.write_bytes(to_json({"schema": 1, **row}))
+        return folder
+
+    return write
+
+
+@pytest.fixture(scope="session")
+def write_ogb():
+    """Write a small folder as OGB unpacks them: write_ogb(folder, labels=…, features=None) -> folder.
+
+    60 nodes, 4 classes, 8 features that tell the class, 177 directed edges and the split scheme "time". A keyword
+    replaces a table (see below); None leaves its file out.
+    """
+    import gzip
+
+    import numpy as np
+
+    def write(folder, *, scheme="time", **changes):
+        draw = np.random.RandomState(0)
+        labels = np.arange(60) % 4
+        edges = np.unique(draw.randint(0, 60, size=(2, 180)), axis=1).T
+        tables = {
+            "num_nodes": np.array([[60]]),
+            "num_edges": np.array([[len(changes.get("edges", edges))]]),
+            "edges": edges,
+            "features": (np.eye(8)[labels] + draw.normal(scale=0.3, size=(60, 8))).round(4),
+            "labels": labels[:, None],
+            "edge_features": None,
+            "train": np.arange(0, 36)[:, None],
+            "valid": np.arange(36, 48)[:, None],
+            "test": np.arange(48, 60)[:, None],
+        }
+        assert changes.keys() <= tables.keys()
+        files = {
+            "num_nodes": "raw/num-node-list",
+            "num_edges": "raw/num-edge-list",
+            "edges": "raw/edge",
+            "features": "raw/node-feat",
+            "labels": "raw/node-label",
+            "edge_features": "raw/edge-feat",
+            **{part: f"split/{scheme}/{part}" for part in ("train", "valid", "test")},
+        }
+        for name, rows in (tables | changes).items():
+            if rows is None:
+                continue
+            path = folder / f"{files[name]}.csv.gz"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            # OGB leaves the field of a missing label empty.
+            lines = (",".join("" if value != value else f"{value:g}" for value in row) for row in rows)
+            path.write_bytes(gzip.compress("".join(f"{line}\n" for line in lines).encode()))
         return folder
 
     return write
