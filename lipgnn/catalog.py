@@ -98,7 +98,12 @@ ATTENTION_MODELS = ("gat", "gt")
 
 SCORE_NORMS: dict[str, Entry] = {
     "lip": Entry("LipschitzNorm on the attention scores (Dasoulas et al. 2021)"),
+    "lip-all-heads": Entry("the same with one length of the attention vectors over all heads"),
+    "lip-source": Entry("the same with the length of the source in place of the target's; not the theorem"),
+    "lip-released": Entry("what the code released with the paper computes; not the theorem"),
 }
+# Those that kernels other than the reference know.
+FUSED_NORMS = (NO_NORM, "lip")
 FEATURE_NORMS: dict[str, Entry] = {
     "pair": Entry("PairNorm (Zhao & Akoglu 2020)"),
     "pair-si": Entry("PairNorm, every node scaled on its own"),
@@ -146,6 +151,8 @@ def check_norm_fits(norm: str, model: str) -> None:
             f"Norm {norm!r} acts on attention scores, and model {model!r} has none.",
             f"Use model {' or '.join(ATTENTION_MODELS)}, or a norm among {', '.join([NO_NORM, *FEATURE_NORMS])}.",
         )
+    if score and score != "lip" and model != "gat":
+        raise UsageError(f"Norm {norm!r} is of the additive scores of gat, and the model is {model!r}.", "Use 'lip'.")
 
 
 def check_stack_fits(stack: str, residual: str, hidden: int, checkpoint_every: int = 0) -> None:

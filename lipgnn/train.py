@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 import lipgnn
-from lipgnn.catalog import ATTENTION_MODELS
+from lipgnn.catalog import ATTENTION_MODELS, FUSED_NORMS, NO_NORM, parse_norm
 from lipgnn.checkpoint import CheckpointFile
 from lipgnn.config import command_for
 from lipgnn.datasets import Dataset
@@ -108,6 +108,9 @@ def train(
 def _choose_kernel(spec: RunSpec, device: torch.device) -> tuple[str, str]:
     if spec.model not in ATTENTION_MODELS:
         return "dgl", f"{spec.model} has no attention"
+    score = parse_norm(spec.norm)[0] or NO_NORM
+    if spec.kernel == "auto" and score not in FUSED_NORMS:
+        return "dgl", f"the only one that knows {score}"
     return choose(spec.kernel, device)
 
 

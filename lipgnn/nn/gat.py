@@ -20,7 +20,7 @@ from lipgnn.nn.attention import (
     named_score_norm,
     project,
 )
-from lipgnn.norms import LipschitzNorm
+from lipgnn.norms import LipschitzNorm, SourceLipschitzNorm
 from lipgnn.runtime import dgl
 
 fn = dgl.function
@@ -47,8 +47,9 @@ class GATConv(nn.Module):
     activation : applied to the output.
     allow_zero_in_degree : let nodes without in-edges pass; their output is the bias alone.
     bias : add a learned bias.
-    norm : None, "lip" (LipschitzNorm), or a module called as `norm(graph, scores, z, attn)`.
-    kappa : κ of LipschitzNorm; used with "lip" only.
+    norm : None, "lip" (LipschitzNorm), a variant of it for comparison ("lip-all-heads", "lip-source",
+        "lip-released"), or a module called as `norm(graph, scores, z, attn)`.
+    kappa : κ of LipschitzNorm; used with norms given by name only.
     kernel : "auto", "dgl", "fused" or "triton": what computes the attention (see `lipgnn.kernels`).
     """
 
@@ -89,7 +90,15 @@ class GATConv(nn.Module):
         own_bias = bias and not linear_residual
         self.bias = nn.Parameter(torch.empty(num_heads * out_feats)) if own_bias else None
         self.kernel = kernel
-        self.norm = named_score_norm(norm, {"lip": lambda: LipschitzNorm(kappa=kappa)})
+        self.norm = named_score_norm(
+            norm,
+            {
+                "lip": lambda: LipschitzNorm(kappa=kappa),
+                "lip-all-heads": lambda: LipschitzNorm(kappa=kappa, per_head=False),
+                "lip-source": lambda: SourceLipschitzNorm(kappa=kappa),
+                "lip-released": lambda: SourceLipschitzNorm(kappa=kappa, released=True),
+            },
+        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -137,7 +146,7 @@ class GATConv(nn.Module):
         return (out, attention) if get_attention else out
 
     def _kernel(self, device: torch.device) -> ModuleType | None:
-        known = self.norm is None or type(self.norm) is LipschitzNorm
+        known = self.norm is None or (type(self.norm) is LipschitzNorm and self.norm.per_head)
         return find_kernel(self.kernel, device, self.num_heads, fits=known and self.leaky_relu.negative_slope >= 0)
 
     def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, feat: torch.Tensor) -> torch.Tensor:

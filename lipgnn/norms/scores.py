@@ -32,11 +32,14 @@ class LipschitzNorm(nn.Module):
     Parameters
     ----------
     kappa : κ > 0; larger values give flatter attention. 4 makes the published bound 1 + e^{1/4}/√n.
+    per_head : whether ‖a‖ is that of the head, or one number over all heads, about √H times larger. The bound holds
+        for both.
     """
 
-    def __init__(self, *, kappa: float = 4.0):
+    def __init__(self, *, kappa: float = 4.0, per_head: bool = True):
         super().__init__()
         self.kappa = _positive(kappa)
+        self.per_head = per_head
 
     def forward(self, graph: dgl.DGLGraph, scores: torch.Tensor, z: torch.Tensor, attn: torch.Tensor) -> torch.Tensor:
         """Divide the scores of all edges.
@@ -55,7 +58,7 @@ class LipschitzNorm(nn.Module):
         longest = _longest(graph, length)  # (N, H, 1), max over j of ‖z_j‖
         size = nonzero(torch.maximum(longest, length).detach())
         ratio = (longest / size).square() + (length / size).square()  # in [1, 2], or 0 where all is zero
-        attn_length = nonzero(safe_length(attn))  # (1, H, 1)
+        attn_length = nonzero(safe_length(attn) if self.per_head else _length_over_heads(attn))  # (1, H or 1, 1)
         attn_size = attn_length.detach()
         divisor = self.kappa * (attn_length / attn_size) * nonzero(ratio).sqrt()
         return _divide(graph, scores, (1 / size) * (1 / attn_size), divisor)
@@ -65,7 +68,46 @@ class LipschitzNorm(nn.Module):
         return math.exp(1 / self.kappa) * in_degrees.rsqrt() + 2 * math.sqrt(2) / self.kappa
 
     def extra_repr(self) -> str:
-        return f"kappa={self.kappa}"
+        return f"kappa={self.kappa}, per_head={self.per_head}"
+
+
+class SourceLipschitzNorm(nn.Module):
+    """The norm with the length of the source in place of the target's, for comparison.
+
+        t̂_ij = t_ij / ( κ · ‖a‖ · sqrt( max_{j'∈N(i)} ‖z_j'‖² + ‖z_j‖² ) )
+
+    Where every node has a self-loop |t̂_ij| ≤ 1/κ still holds, but the divisor is another for every edge of a node,
+    and the theorem, which asks for one number a node, says nothing about it: there is no `node_bound`.
+
+    Parameters
+    ----------
+    kappa : κ > 0.
+    released : compute what the code published with the paper does (gdasoulas/LipschitzNorm, `lipschitznorm`). It takes
+        ‖a‖ over all heads, and reads the maximum of target i from place i of the flattened (N, H) array: that of node
+        ⌊i/H⌋ and head i mod H, for all heads of i. With one head it is the formula above, with several neither the
+        formula nor bounded.
+    """
+
+    def __init__(self, *, kappa: float = 4.0, released: bool = False):
+        super().__init__()
+        self.kappa = _positive(kappa)
+        self.released = released
+
+    def forward(self, graph: dgl.DGLGraph, scores: torch.Tensor, z: torch.Tensor, attn: torch.Tensor) -> torch.Tensor:
+        """Divide the scores of all edges; shapes as in `LipschitzNorm`."""
+        length = safe_length(z)  # (N, H, 1)
+        longest = _longest(graph, length)
+        if self.released:
+            longest = longest.flatten()[: len(longest)].view(-1, 1, 1).expand_as(longest)
+        attn_length = nonzero(_length_over_heads(attn) if self.released else safe_length(attn))
+        graph = graph.local_var()
+        graph.srcdata["length"] = length
+        graph.dstdata["longest"] = longest
+        graph.apply_edges(lambda edges: {"lengths": torch.cat([edges.src["length"], edges.dst["longest"]], dim=-1)})
+        return scores / self.kappa / attn_length / nonzero(safe_length(graph.edata["lengths"]))
+
+    def extra_repr(self) -> str:
+        return f"kappa={self.kappa}, released={self.released}"
 
 
 class DotProductLipschitzNorm(nn.Module):
@@ -142,6 +184,11 @@ def safe_length(x: torch.Tensor) -> torch.Tensor:
     """‖x‖₂ over the last dimension (kept), without overflow or underflow, with gradient 0 at 0."""
     size = nonzero(x.detach().abs().amax(dim=-1, keepdim=True))
     return size * torch.linalg.vector_norm(x / size, dim=-1, keepdim=True)
+
+
+def _length_over_heads(attn: torch.Tensor) -> torch.Tensor:
+    """‖a‖ over all heads together, (1, H, D) → (1, 1, 1)."""
+    return safe_length(attn.flatten(1)).unsqueeze(-1)
 
 
 def _longest(graph: dgl.DGLGraph, length: torch.Tensor) -> torch.Tensor:

@@ -32,6 +32,13 @@ def test_unknown_norms_are_refused_with_the_list(norm):
     assert all(name in caught.value.hint for name in [*catalog.SCORE_NORMS, *catalog.FEATURE_NORMS])
 
 
+def test_variants_of_the_norm_are_for_additive_scores():
+    for norm in catalog.SCORE_NORMS:
+        catalog.check_norm_fits(norm, "gat")
+    with pytest.raises(UsageError, match="Norm 'lip-source' is of the additive scores of gat, and the model is 'gt'"):
+        catalog.check_norm_fits("lip-source", "gt")
+
+
 def test_check_name():
     catalog.check_name("model", "gat", catalog.MODELS)
     with pytest.raises(UsageError, match="'gatt'"):

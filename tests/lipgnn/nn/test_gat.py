@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
+from lipgnn.catalog import SCORE_NORMS
 from lipgnn.errors import DataError, UsageError
 from lipgnn.nn import GATConv
 from lipgnn.runtime import dgl
@@ -137,7 +138,7 @@ def test_without_any_edge_the_output_is_the_bias(nodes, norm, reference):
 def test_an_unknown_norm_lists_the_names():
     with pytest.raises(UsageError, match="Unknown score norm 'lipp'") as caught:
         GATConv(4, 2, 3, norm="lipp")
-    assert caught.value.hint == "Did you mean 'lip'? Valid: lip."
+    assert caught.value.hint == f"Did you mean 'lip'? Valid: {', '.join(SCORE_NORMS)}."
 
 
 def test_a_norm_of_ones_own_gets_graph_scores_features_and_attention_vectors(reference):
@@ -246,3 +247,15 @@ def test_without_a_norm_there_is_no_bound_even_for_zero_weights(reference):
 def test_no_bound_for_a_leaky_relu_steeper_than_one(slope, reference):
     with pytest.raises(UsageError, match=f"negative_slope {slope}"):
         GATConv(4, 2, 3, norm="lip", negative_slope=slope).lipschitz_bound(reference.small_graph())
+
+
+@pytest.mark.parametrize("norm", [name for name in SCORE_NORMS if name != "lip"])
+def test_variants_of_the_norm_are_left_to_the_reference(norm, reference):
+    graph, x = reference.small_graph(), reference.normal(0, 7, 4)
+    torch.manual_seed(0)
+    ours, theirs = (GATConv(4, 2, 3, norm=norm, kernel=kernel).double() for kernel in ("auto", "dgl"))
+    theirs.load_state_dict(ours.state_dict())
+    assert torch.equal(ours(graph, x), theirs(graph, x))
+    with pytest.raises(UsageError, match="Kernel 'fused' knows layers without a score norm or with LipschitzNorm"):
+        GATConv(4, 2, 3, norm=norm, kernel="fused").double()(graph, x)
+    assert math.isinf(ours.lipschitz_bound(graph)) == (norm != "lip-all-heads")
