@@ -42,6 +42,26 @@ class DatasetEntry(Entry):
     fingerprint: str | None = None
 
 
+@dataclass(frozen=True)
+class OgbEntry(DatasetEntry):
+    """A node property prediction set of OGB; the facts are those of OGB's own list of them.
+
+    Attributes
+    ----------
+    outputs : how many classes, or how many yes-or-no tasks where a node has several labels.
+    several_labels : whether a node has a label for each of several tasks.
+    directed : False where each pair is listed once and means both directions.
+    url : the archive that `lipgnn datasets fetch` downloads.
+    sha256 : of that archive, where one is known; OGB publishes none.
+    """
+
+    outputs: int = 0
+    several_labels: bool = False
+    directed: bool = True
+    url: str = ""
+    sha256: str | None = None
+
+
 _PLANETOID = "Planetoid (Yang et al. 2016), from LINQS (Sen et al. 2008)"
 
 
@@ -51,6 +71,19 @@ def _planetoid(description: str, fingerprint: str) -> DatasetEntry:
 
 def _geom_gcn(description: str) -> DatasetEntry:
     return DatasetEntry(description, {"split": "geom-gcn:0"}, "data directory", "Geom-GCN (Pei et al. 2020)")
+
+
+def _ogb(description: str, file: str, outputs: int, *, directed: bool, several_labels: bool = False) -> OgbEntry:
+    return OgbEntry(
+        description,
+        # Their features are vectors of real numbers: a sum of ones means nothing there.
+        {"features": "raw"},
+        source="OGB (Hu et al. 2020)",
+        outputs=outputs,
+        several_labels=several_labels,
+        directed=directed,
+        url=f"http://snap.stanford.edu/ogb/data/nodeproppred/{file}",
+    )
 
 
 DATASETS: dict[str, DatasetEntry] = {
@@ -64,14 +97,34 @@ DATASETS: dict[str, DatasetEntry] = {
     "texas": _geom_gcn("links between university pages, 5 types"),
     "wisconsin": _geom_gcn("links between university pages, 5 types"),
     "cornell": _geom_gcn("links between university pages, 5 types"),
-    "ogbn-arxiv": DatasetEntry("citations between arXiv papers, 40 subjects", source="OGB (Hu et al. 2020)"),
+    "trees": DatasetEntry(
+        "NeighborsMatch: keys to look up at the leaves of a tree; trees:R has radius R", {}, "generated", "lipgnn"
+    ),
+    "ogbn-arxiv": _ogb("citations between arXiv papers, 40 subjects", "arxiv.zip", 40, directed=True),
+    "ogbn-products": _ogb("products bought together, 47 categories", "products.zip", 47, directed=False),
+    "ogbn-proteins": _ogb(
+        "associations between proteins, 112 yes-or-no functions",
+        "proteins.zip",
+        112,
+        directed=False,
+        several_labels=True,
+    ),
 }
 
-FEATURE_FORMS = ("raw", "row")
+UNDIRECTED = ":undirected"
+"""Behind the name or path of a data set: every edge in both directions."""
+
+# "svd" is a substitute made from the graph, for data whose own features are not at hand.
+FEATURE_FORMS = ("raw", "row", "svd")
 
 NO_NORM = "none"
 
 RESIDUALS = ("none", "identity", "scaled")
+
+NORM_PLACES: dict[str, Entry] = {
+    "branch": Entry("on the output of a layer, before its activation and the residual sum"),
+    "sum": Entry("after the activation and the residual sum (Alon & Yahav 2021)"),
+}
 
 STACKS: dict[str, Entry] = {
     "plain": Entry("every block after the other, all activations kept"),
@@ -111,6 +164,11 @@ FEATURE_NORMS: dict[str, Entry] = {
     "layer-graph": Entry("LayerNorm over all nodes and channels together"),
     "batch": Entry("BatchNorm over the nodes (Ioffe & Szegedy 2015)"),
 }
+
+
+def dataset_entry(dataset: str) -> DatasetEntry | None:
+    """What is known of a data set, whatever suffix its name has; None for a path or a name of the user's own."""
+    return DATASETS.get(dataset.removesuffix(UNDIRECTED))
 
 
 def parse_norm(norm: str) -> tuple[str | None, str | None]:
@@ -175,6 +233,34 @@ def check_stack_fits(stack: str, residual: str, hidden: int, checkpoint_every: i
         raise UsageError(
             f"A reversible stack keeps no activations, and checkpoint_every is {checkpoint_every}.",
             "Use --checkpoint-every 0 or auto, or --stack plain.",
+        )
+
+
+def check_norm_place(place: str, stack: str) -> None:
+    """Refuse a norm after the sum where the sum is to be inverted.
+
+    Raises
+    ------
+    UsageError : the stack is reversible.
+    """
+    if place == "sum" and stack == "reversible":
+        raise UsageError(
+            "A norm after the residual sum cannot be inverted, and the stack is reversible.",
+            "Use --norm-place branch, or --stack plain.",
+        )
+
+
+def check_batches_fit(batch_size: int, stack: str, *, many_graphs: bool) -> None:
+    """Refuse to sample neighbours for a reversible stack.
+
+    Raises
+    ------
+    UsageError : every layer of a sample has fewer nodes than the one before, which leaves nothing to invert.
+    """
+    if batch_size and stack == "reversible" and not many_graphs:
+        raise UsageError(
+            f"A reversible stack needs the same nodes in every layer, which samples of batch_size {batch_size} lack.",
+            "Use --batch-size 0, or --stack plain.",
         )
 
 
