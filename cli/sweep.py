@@ -15,13 +15,16 @@ import click
 from cli import console
 from cli.options import debug_option, json_option, list_options, results_option
 from cli.signals import StopRequest
-from cli.sweep_view import SweepView, describe
+from cli.sweep_plan import show_plan
+from cli.sweep_view import SweepView
 from lipgnn.engines import ENGINES, Orders, make_engine
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.files import ensure_writable
-from lipgnn.grid import Grid, parse_list, read_grid, study_path
-from lipgnn.plan import RETRIES, Plan, make_plan
+from lipgnn.grid import Grid, parse_list, read_grid, runs_of
+from lipgnn.kept import keep, kept_path, read_all_kept, read_kept
+from lipgnn.plan import RETRIES, Plan, make_plan, outline
 from lipgnn.store import Store
+from lipgnn.study import Choice, read_study
 from lipgnn.sweep import Engine, Summary, run_sweep, summary_json
 
 EPILOG = """\b
@@ -29,7 +32,8 @@ Examples:
   lipgnn sweep --layers 2,5,10-30:5 --norm none,pair,lip --seeds 0-4 --dry-run
   lipgnn sweep --layers 2,5,10-30:5 --norm none,pair,lip --seeds 0-4 --jobs 2
   lipgnn sweep grid.toml --set epochs=50
-  lipgnn sweep --study first
+  lipgnn sweep --study missing --scale small --dry-run
+  lipgnn sweep --study missing --protocol pairnorm --dataset cora --jobs 2
   lipgnn sweep grid.toml --engine ray --address auto
 
 The same command again computes only what is missing.
@@ -41,7 +45,9 @@ EXIT_INTERRUPTED = 130
 
 @click.command("sweep", epilog=EPILOG)
 @click.argument("file", required=False, type=click.Path(path_type=Path), metavar="[FILE.toml]")
-@click.option("--study", metavar="NAME", help="A grid that ships with lipgnn.")
+@click.option("--study", metavar="NAME", help="An experiment that ships with lipgnn; rows kept of it are not run.")
+@click.option("--scale", metavar="[small|paper]", help="Hours on two cores, or the full protocol.  [default: small]")
+@click.option("--protocol", metavar="NAME", help="One of the study's protocols.  [default: its first]")
 @list_options
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUES", help="Any option in this form; may be repeated."
@@ -71,6 +77,8 @@ EXIT_INTERRUPTED = 130
 def command(
     file: Path | None,
     study: str | None,
+    scale: str | None,
+    protocol: str | None,
     settings: tuple[str, ...],
     dry_run: bool,
     retry: tuple[str, ...],
@@ -91,40 +99,68 @@ def command(
 ) -> int:
     """Run a grid across depths, norms, models, data sets and seeds."""
     store = Store(results)
-    grid = _grid(file, study, settings, options)
-    runs, left_out = grid.runs(os.environ)
-    plan = make_plan(runs, store, retry=_retries(retry), force=force)
+    lists = _lists(settings, options)
+    taken = _study(study, file, scale, protocol)
+    grids = taken.grids(lists) if taken else [(read_grid(file) if file else Grid()).with_values(lists)]
+    runs, left_out = runs_of(grids, os.environ)
+    kept = read_kept(kept_path(results, study)) if study else []
+    further = read_all_kept(results) if dry_run else []
+    plan = make_plan(
+        runs, store, published=kept, further=further, retry=_retries(retry), force=force, without_data=dry_run
+    )
     chosen = _choose(plan, max_runs=max_runs, shuffle=shuffle)
     for line in left_out:
         console.note(line)
     if dry_run:
-        return _show_plan(chosen, as_json=as_json)
+        others = _other_scales(taken, lists, [*store.published(), *kept, *further]) if taken else {}
+        show_plan(chosen, others, title=taken.study.title if taken else "", as_json=as_json)
+        return 0
     ensure_writable(results)
     elsewhere = engine == "slurm" or address is not None
     jobs, threads = _share(len(chosen.to_run), jobs, threads, elsewhere=elsewhere)
     orders = Orders(results.absolute(), jobs, threads, timeout, force, save_every)
-    summary = _run(chosen, store, make_engine(engine, orders, address), fail_fast=fail_fast, quiet=quiet)
+    try:
+        summary = _run(chosen, store, make_engine(engine, orders, address), fail_fast=fail_fast, quiet=quiet)
+    finally:
+        kept_now = keep(results, taken.study, anew=(cell.run_id for cell in chosen.to_run)) if taken else None
     if as_json:
         console.print_json(summary_json(summary))
     else:
-        _close(summary, results)
+        _close(summary, results, taken, kept_now)
     if summary.interrupted:
         return EXIT_INTERRUPTED
     return EXIT_FAILURES if summary.failed else 0
 
 
-def _grid(file: Path | None, study: str | None, settings: tuple[str, ...], options: dict[str, Any]) -> Grid:
-    """The grid of the file or study, with the options of the command line in place of its own."""
-    if file and study:
-        raise UsageError("A sweep takes a file or a study, not both.")
-    path = study_path(study) if study else file
+def _lists(settings: tuple[str, ...], options: dict[str, Any]) -> dict[str, list[Any]]:
+    """The values given on the command line, by option."""
     lists = {name: parse_list(name, text) for name, text in options.items() if text is not None}
     for setting in settings:
         name, equals, text = setting.partition("=")
         if not equals:
             raise UsageError(f"--set takes KEY=VALUES, got {setting!r}.", "For instance --set lr=0.001,0.01")
         lists[name.replace("-", "_")] = parse_list(name.replace("-", "_"), text)
-    return (read_grid(path) if path else Grid()).with_values(lists)
+    return lists
+
+
+def _study(name: str | None, file: Path | None, scale: str | None, protocol: str | None) -> Choice | None:
+    if name is None:
+        if scale or protocol:
+            raise UsageError("--scale and --protocol choose within a study.", "Add --study NAME.")
+        return None
+    if file:
+        raise UsageError("A sweep takes a file or a study, not both.")
+    return read_study(name).choose(scale, protocol)
+
+
+def _other_scales(taken: Choice, lists: dict[str, list[Any]], rows: list[Any]) -> dict[str, Plan]:
+    """What the same options would be at the study's other scales, by rows alone: their data may not be here."""
+    others = [choice for choice in taken.study.choices() if choice.protocol == taken.protocol]
+    return {
+        choice.scale: outline(runs_of(choice.grids(lists), os.environ)[0], rows)
+        for choice in others
+        if choice.scale != taken.scale
+    }
 
 
 def _retries(retry: tuple[str, ...]) -> list[str]:
@@ -151,32 +187,6 @@ def _share(runs: int, jobs: int | None, threads: int | None, *, elsewhere: bool)
     return jobs, threads or max(1, cores // jobs)
 
 
-def _show_plan(plan: Plan, *, as_json: bool) -> int:
-    counts = {
-        state: sum(cell.state == state for cell in plan.cells) for state in ("done", "diverged", "failed", "to do")
-    }
-    if as_json:
-        cells = [{"run_id": c.run_id, "state": c.state, "estimate": c.estimate, **c.spec.to_dict()} for c in plan.cells]
-        console.print_json({"planned": len(plan.cells), **counts, "seconds": plan.seconds, "cells": cells})
-        return 0
-    names, rows = describe(plan.cells)
-    running = {cell.run_id for cell in plan.to_run}
-    table = (
-        [
-            *row,
-            cell.run_id,
-            cell.state + (" → runs" if cell.run_id in running and cell.state != "to do" else ""),
-            console.duration(cell.estimate),
-        ]
-        for row, cell in zip(rows, plan.cells, strict=True)
-    )
-    console.print_table([*names, "run", "state", "estimate"], table)
-    total = console.duration(plan.seconds)
-    told = ", ".join(f"{count} {state}" for state, count in counts.items() if count)
-    console.note(f"{len(plan.cells)} runs: {told}. {len(plan.to_run)} would run, one after the other in {total}.")
-    return 0
-
-
 def _run(plan: Plan, store: Store, engine: Engine, *, fail_fast: bool, quiet: bool) -> Summary:
     if not plan.to_run:
         console.note("Nothing to do: every run of this sweep has ended (--retry, --force).")
@@ -192,7 +202,7 @@ def _run(plan: Plan, store: Store, engine: Engine, *, fail_fast: bool, quiet: bo
     raise AssertionError("a sweep ends with a summary")
 
 
-def _close(summary: Summary, results: Path) -> None:
+def _close(summary: Summary, results: Path, taken: Choice | None, kept: tuple[Path, int] | None) -> None:
     facts = [
         ("planned", f"{summary.planned}"),
         ("have a result", f"{summary.done}"),
@@ -201,12 +211,14 @@ def _close(summary: Summary, results: Path) -> None:
         ("seconds", f"{summary.seconds:.1f}"),
         ("results", str(results / "results.csv")),
     ]
+    if kept:
+        facts.append(("kept of the study", f"{kept[0]}, {kept[1]} rows"))
     console.print_panel("Sweep", facts, good=not summary.failed and not summary.interrupted)
     again = shlex.join(["lipgnn", *(word for word in sys.argv[1:] if word != "--force")])
-    store = [] if results == Path("results") else [str(results)]
+    store = [] if results == Path("results") else ["--results", str(results)]
     if summary.interrupted:
         console.print_next(again)
     elif summary.failed:
         console.print_next(f"{again} --retry failed")
     else:
-        console.print_next(shlex.join(["lipgnn", "report", *store]))
+        console.print_next(shlex.join(["lipgnn", "report", *(taken.words() if taken else []), *store]))

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 import itertools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -69,29 +69,67 @@ class Grid:
 
     def with_values(self, lists: Mapping[str, Sequence[Any]]) -> Grid:
         """The grid with options of the command line in place of its own; they are crossed."""
-        kept = ({k: v for k, v in table.items() if k not in lists} for table in (self.crossed, self.paired, self.fixed))
+        return self.overlaid(Grid(lists))
+
+    def overlaid(self, other: Grid) -> Grid:
+        """The grid with the options of another one in place of its own, each in the table the other has it in."""
+        named = {*other.crossed, *other.paired, *other.fixed}
+        kept = ({k: v for k, v in table.items() if k not in named} for table in (self.crossed, self.paired, self.fixed))
         crossed, paired, fixed = kept
-        return Grid({**crossed, **lists}, paired, fixed)
+        return Grid({**crossed, **other.crossed}, {**paired, **other.paired}, {**fixed, **other.fixed})
+
+    def values_of(self, name: str) -> list[Any]:
+        """The values an option takes; none if the grid does not mention it."""
+        if name in self.fixed:
+            return [self.fixed[name]]
+        return list(self.crossed.get(name) or self.paired.get(name) or [])
+
+    def restricted(self, name: str, values: Collection[Any]) -> Grid | None:
+        """The grid with these values of an option only, partners included; None where it has none of them."""
+        if not any(value in values for value in self.values_of(name)):
+            return None
+        crossed, paired = dict(self.crossed), dict(self.paired)
+        if name in crossed:
+            crossed[name] = [value for value in crossed[name] if value in values]
+        if name in paired:
+            kept = [value in values for value in paired[name]]
+            paired = {key: list(itertools.compress(column, kept)) for key, column in paired.items()}
+        return Grid(crossed, paired, self.fixed)
 
     def runs(self, environ: Mapping[str, str]) -> tuple[list[RunSpec], list[str]]:
-        """All runs in order, each once, and why some combinations are none.
+        """All runs of this grid; see `runs_of`."""
+        return runs_of([self], environ)
 
-        Values not in the grid come from the environment and the defaults, as for a single run.
-        """
-        runs: dict[RunSpec, None] = {}
-        refused: dict[str, int] = {}
+    def combinations(self) -> Iterator[dict[str, Any]]:
+        """The options of every run in order, as far as the grid gives them."""
         pairs = list(zip(*self.paired.values(), strict=True)) if self.paired else [()]
         for crossed in itertools.product(*self.crossed.values()):
             for paired in pairs:
                 chosen = {**self.fixed, **dict(zip(self.paired, paired, strict=True))}
                 chosen.update(zip(self.crossed, crossed, strict=True))
-                try:
-                    runs[resolve(chosen, environ).spec] = None
-                except UsageError as error:
-                    refused[error.message] = refused.get(error.message, 0) + 1
-        if not runs:
-            raise UsageError(f"No combination of the sweep is a run: {next(iter(refused))}")
-        return list(runs), [f"{count} combination(s) left out: {message}" for message, count in refused.items()]
+                yield chosen
+
+
+def runs_of(grids: Iterable[Grid], environ: Mapping[str, str]) -> tuple[list[RunSpec], list[str]]:
+    """All runs of several grids in order, each once, and why some combinations are none.
+
+    Values not in the grid come from the environment and the defaults, as for a single run.
+
+    Raises
+    ------
+    UsageError : no combination is a run.
+    """
+    runs: dict[RunSpec, None] = {}
+    refused: dict[str, int] = {}
+    for grid in grids:
+        for chosen in grid.combinations():
+            try:
+                runs[resolve(chosen, environ).spec] = None
+            except UsageError as error:
+                refused[error.message] = refused.get(error.message, 0) + 1
+    if not runs:
+        raise UsageError(f"No combination of the sweep is a run: {next(iter(refused), 'there is none.')}")
+    return list(runs), [f"{count} combination(s) left out: {message}" for message, count in refused.items()]
 
 
 def parse_list(name: str, text: str) -> list[Any]:
@@ -123,32 +161,38 @@ def read_grid(path: Path) -> Grid:
     ------
     UsageError : the file cannot be read, or has other tables or options.
     """
+    return grid_of(read_toml(path), repr(str(path)))
+
+
+def read_toml(path: Path) -> dict[str, Any]:
+    """The content of a TOML file.
+
+    Raises
+    ------
+    UsageError : it cannot be read.
+    """
     try:
-        content = tomlkit.parse(path.read_text(encoding="utf-8")).unwrap()
+        return tomlkit.parse(path.read_text(encoding="utf-8")).unwrap()
     except (OSError, UnicodeDecodeError, ParseError) as error:
         raise UsageError(f"Cannot read the sweep {str(path)!r}: {error}.") from error
+
+
+def grid_of(content: Mapping[str, Any], place: str) -> Grid:
+    """A grid from the content of a file or of a part of it.
+
+    Parameters
+    ----------
+    place : where the content stands, for error messages.
+    """
     for name, table in content.items():
         if name not in TABLES:
-            raise unknown_name(f"table in {str(path)!r}", name, TABLES)
+            raise unknown_name(f"table in {place}", name, TABLES)
         if not isinstance(table, dict):
-            raise UsageError(f"{name!r} in {str(path)!r} is no table.", f"Write [{name}] on a line of its own.")
+            raise UsageError(f"{name!r} in {place} is no table.", f"Write [{name}] on a line of its own.")
     lists = {
         name: {key: _as_list(key, value) for key, value in content.get(name, {}).items()} for name in ("grid", "zip")
     }
     return Grid(lists["grid"], lists["zip"], content.get("fixed", {}))
-
-
-def study_path(name: str) -> Path:
-    """The file of a study that ships.
-
-    Raises
-    ------
-    UsageError : there is none of that name.
-    """
-    studies = {path.stem: path for path in sorted((Path(__file__).parent / "studies").glob("*.toml"))}
-    if name not in studies:
-        raise unknown_name("study", name, studies)
-    return studies[name]
 
 
 def _as_list(name: str, value: Any) -> list[Any]:

@@ -3,15 +3,23 @@
 from __future__ import annotations
 
 import functools
-import statistics
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from typing import Any
 
+from lipgnn.errors import DataError
+from lipgnn.estimate import Paces
 from lipgnn.spec import RunSpec
 from lipgnn.store import Store
+from lipgnn.study import identity
 
 DONE, DIVERGED, FAILED, MISSING = "done", "diverged", "failed", "to do"
+# Done in another store, whose row is published with the code; and not to be done, for want of its data.
+PUBLISHED, NO_DATA = "done (published)", "no data"
+STATES = (DONE, PUBLISHED, DIVERGED, FAILED, MISSING, NO_DATA)
 RETRIES = (FAILED, DIVERGED)
+
+Row = Mapping[str, Any]
 
 
 @dataclass(frozen=True)
@@ -20,14 +28,18 @@ class Cell:
 
     Attributes
     ----------
-    state : what the store has of it: "done", "diverged", "failed" or "to do".
-    estimate : seconds it may take, from past runs on the same data set; None where there are none.
+    run_id : empty where the data cannot be read.
+    state : what the store has of it: "done", "diverged", "failed" or "to do"; "done (published)" if a published row
+        has it; "no data" in a plan that is only shown.
+    estimate : seconds it may take, from past runs; None where they say nothing about it.
+    rough : whether the estimate is scaled from runs of another shape.
     """
 
     spec: RunSpec
     run_id: str
     state: str
     estimate: float | None
+    rough: bool = False
 
 
 @dataclass(frozen=True)
@@ -39,30 +51,70 @@ class Plan:
 
     @property
     def seconds(self) -> float | None:
-        """Estimated time of all that is to run, one after the other; None if some of it is unknown."""
-        estimates = [cell.estimate for cell in self.to_run]
-        return None if None in estimates else sum(estimates)
+        """Estimated time of all that is to run, one after the other, as far as known; None if nothing is."""
+        estimates = [cell.estimate for cell in self.to_run if cell.estimate is not None]
+        return sum(estimates) if estimates or not self.to_run else None
+
+    @property
+    def unknown(self) -> int:
+        """How many of the runs are in no estimate."""
+        return sum(cell.estimate is None for cell in self.to_run)
+
+    @property
+    def rough(self) -> bool:
+        """Whether some of the estimates are rough."""
+        return any(cell.rough for cell in self.to_run)
 
 
-def make_plan(runs: Iterable[RunSpec], store: Store, *, retry: Collection[str] = (), force: bool = False) -> Plan:
-    """Look up every run in the store.
+def make_plan(
+    runs: Iterable[RunSpec],
+    store: Store,
+    *,
+    published: Iterable[Row] = (),
+    further: Iterable[Row] = (),
+    retry: Collection[str] = (),
+    force: bool = False,
+    without_data: bool = False,
+) -> Plan:
+    """Look up every run in the store and among published rows.
 
     Parameters
     ----------
+    published : rows that count as results.
+    further : rows that say how long runs take and nothing else.
     retry : states to compute again: "failed", "diverged".
     force : compute everything again.
+    without_data : plan runs whose data cannot be read as well, to show them.
 
     Raises
     ------
     DataError : a data set cannot be read; a sweep does not start without its data.
     """
-    states, paces = _history(store)
+    published = list(published)
+    states: dict[str, str] = dict.fromkeys(store.failed(), FAILED)
+    states |= {row["run_id"]: PUBLISHED if row["status"] == DONE else row["status"] for row in published}
+    paces = Paces(_noting(states, store.published(), [*published, *further]))
     cells = []
     for spec in runs:
-        run_id = spec.run_id(fingerprint_of(spec.dataset, spec.split))
-        cells.append(Cell(spec, run_id, states.get(run_id, MISSING), _estimate(spec, paces)))
-    wanted = {MISSING, *retry}
+        try:
+            run_id = spec.run_id(fingerprint_of(spec.dataset, spec.split))
+        except DataError:
+            if not without_data:
+                raise
+            run_id = ""
+        state = states.get(run_id, MISSING) if run_id else NO_DATA
+        cells.append(Cell(spec, run_id, state, *paces.estimate(spec)))
+    wanted = {MISSING, NO_DATA, *retry}
     return Plan(cells, [cell for cell in cells if force or cell.state in wanted])
+
+
+def outline(runs: Iterable[RunSpec], rows: Iterable[Row]) -> Plan:
+    """A plan by rows alone, for which no data is read: its cells have no ids."""
+    rows = list(rows)
+    paces = Paces(rows)
+    had = {identity(row): row["status"] for row in rows}
+    cells = [Cell(spec, "", had.get(identity(spec.to_dict()), MISSING), *paces.estimate(spec)) for spec in runs]
+    return Plan(cells, [cell for cell in cells if cell.state == MISSING])
 
 
 @functools.lru_cache(maxsize=64)
@@ -74,27 +126,9 @@ def fingerprint_of(dataset: str, split: str) -> str:
     return load(dataset, split=split).fingerprint
 
 
-def _history(store: Store) -> tuple[dict[str, str], dict[tuple[str, str], tuple[float, float]]]:
-    """How every run ended, and paces of the past; the results are read once and let go.
-
-    Returns
-    -------
-    states by run id.
-    for (data set, model) : seconds an epoch and layer, and the share of its epochs a run uses; medians.
-    """
-    states = dict.fromkeys(store.failed(), FAILED)
-    past: dict[tuple[str, str], list[tuple[float, float]]] = {}
-    for row in store.published():
+def _noting(states: dict[str, str], stored: Iterator[Row], others: Iterable[Row]) -> Iterator[Row]:
+    """All rows one by one, so that large stores need no memory; the states of the stored ones are taken down."""
+    for row in stored:
         states[row["run_id"]] = row["status"]
-        if row["seconds_per_epoch"]:
-            pace = row["seconds_per_epoch"] / row["layers"], row["epochs_run"] / row["epochs"]
-            past.setdefault((row["dataset"], row["model"]), []).append(pace)
-    paces = {key: tuple(map(statistics.median, zip(*values, strict=True))) for key, values in past.items()}
-    return states, paces
-
-
-def _estimate(spec: RunSpec, paces: dict[tuple[str, str], tuple[float, float]]) -> float | None:
-    if (spec.dataset, spec.model) not in paces:
-        return None
-    pace, share = paces[spec.dataset, spec.model]
-    return pace * spec.layers * spec.epochs * share
+        yield row
+    yield from others

@@ -4,6 +4,7 @@ results/runs/<id>/spec.json         what is computed, written when the run begin
                   log.jsonl         one line an epoch
                   last.*            checkpoint to resume from (lipgnn.checkpoint)
                   best.safetensors  the model at the selected epoch
+                  gradients.safetensors  what was recorded on the way, if asked for (lipgnn.recorded)
                   result.json       published once; its existence is the only meaning of "done"
                   failure.json      why the last attempt ended, if it failed
 results/results.csv                 rebuilt from the result files; deleting it loses nothing
@@ -18,7 +19,7 @@ import operator
 import os
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ RESULT_FIELDS = (
     "status",
     "epochs_run",
     "best_epoch",
+    "epochs_to_90",
     "train_acc",
     "val_acc",
     "test_acc",
@@ -60,6 +62,7 @@ class Run:
         self.id = path.name
         self.log_path = path / "log.jsonl"
         self.best_path = path / "best.safetensors"
+        self.gradients_path = path / "gradients.safetensors"
         self.result_path = path / "result.json"
         self.failure_path = path / "failure.json"
         self.spec_path = path / "spec.json"
@@ -75,7 +78,7 @@ class Run:
         """The published result, or None while there is none."""
         if not self.result_path.exists():
             return None
-        return {name: value for name, value in {**LATER, **_read_json(self.result_path)}.items() if name != "schema"}
+        return {name: value for name, value in _read_result(self.result_path).items() if name != "schema"}
 
     def publish(self, result: dict[str, Any]) -> None:
         """Publish the result of this run, unless another process was first with the same one."""
@@ -177,9 +180,9 @@ class Store:
     def published(self) -> Iterator[dict[str, Any]]:
         """The published results one by one, each a dictionary with the keys of COLUMNS, ordered by run id."""
         for path in sorted(self.runs_path.glob("*/result.json"), key=str):
-            result = _read_json(path)
+            result = _read_result(path)
             try:
-                yield {name: result[name] if name in result else LATER[name] for name in COLUMNS}
+                yield {name: result[name] for name in COLUMNS}
             except KeyError as error:
                 hint = "Remove that run's folder and compute it anew."
                 raise DataError(f"{str(path)!r} has no {error.args[0]!r}.", hint) from None
@@ -195,12 +198,30 @@ class Store:
 
     def rebuild_csv(self) -> None:
         """Write results.csv anew from the result files."""
-        text = io.StringIO(newline="")
-        writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
-        writer.writeheader()
-        for row in self.results():
-            writer.writerow({name: to_csv_text(v) if isinstance(v, str) else v for name, v in row.items()})
-        write_atomic(self.csv_path, text.getvalue().encode())
+        write_atomic(self.csv_path, to_csv(self.results()))
+
+
+def to_csv(rows: Iterable[dict[str, Any]]) -> bytes:
+    """Results as the CSV file that reports read."""
+    text = io.StringIO(newline="")
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer.writeheader()
+    for row in rows:
+        writer.writerow({name: to_csv_text(v) if isinstance(v, str) else v for name, v in row.items()})
+    return text.getvalue().encode()
+
+
+def epochs_to_90(log: Iterable[dict[str, Any]]) -> int | None:
+    """The first epoch whose training accuracy is at least 0.9; None if there is none."""
+    return next((record["epoch"] for record in log if record["train_acc"] >= 0.9), None)
+
+
+def _read_result(path: Path) -> dict[str, Any]:
+    """A result file; what results came to have later is as it was then, or as the log has it."""
+    result = {**LATER, **_read_json(path)}
+    if "epochs_to_90" not in result:
+        result["epochs_to_90"] = epochs_to_90(Run(path.parent).read_log())
+    return result
 
 
 def _read_json(path: Path) -> dict[str, Any]:

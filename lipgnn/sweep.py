@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import Any, Protocol
 
 from lipgnn.engines.events import Ended, Event, Orders
-from lipgnn.plan import DIVERGED, DONE, FAILED, Cell, Plan
+from lipgnn.plan import DIVERGED, DONE, FAILED, PUBLISHED, Cell, Plan
 from lipgnn.store import Store
 
 # results.csv is rebuilt from all results, so not after every run of a large sweep.
@@ -84,7 +84,7 @@ def run_sweep(
     ran = counts[DONE] + counts[DIVERGED]
     yield Summary(
         planned=len(plan.cells),
-        done=sum(states.get(cell.run_id) in (DONE, DIVERGED) for cell in plan.cells),
+        done=sum(_has_result(cell, states) for cell in plan.cells),
         ran=ran,
         failed=counts[FAILED],
         diverged=counts[DIVERGED],
@@ -92,6 +92,11 @@ def run_sweep(
         seconds=time.monotonic() - began,
         interrupted=counts["interrupted"] > 0 or should_stop(),
     )
+
+
+def _has_result(cell: Cell, states: dict[str, str]) -> bool:
+    # Rows published with the code, which may have diverged as well, are no runs of the store.
+    return states.get(cell.run_id, cell.state) in (DONE, DIVERGED, PUBLISHED)
 
 
 def _rounds(cells: list[Cell], store: Store, engine: Engine, stop: Callable[[], bool]) -> Iterator[Event]:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lipgnn.errors import UsageError
-from lipgnn.grid import Grid, parse_list, read_grid, study_path
+from lipgnn.grid import Grid, parse_list, read_grid, runs_of
 
 
 @pytest.mark.parametrize(
@@ -128,9 +128,28 @@ def test_a_wrong_file_is_refused(tmp_path, text, message):
     assert message in f"{caught.value.message} {caught.value.hint}"
 
 
-def test_every_study_that_ships_is_a_grid():
-    folder = study_path("first").parent
-    for path in folder.glob("*.toml"):
-        assert read_grid(study_path(path.stem)).runs({})[0]
-    with pytest.raises(UsageError, match="Unknown study 'frist'"):
-        study_path("frist")
+def test_a_grid_laid_over_another_takes_its_options_into_its_own_tables():
+    below = Grid({"layers": [1, 2], "seed": [0]}, {"lr": [0.1, 0.2]}, {"epochs": 5})
+    above = Grid({"epochs": [7, 8]}, {"layers": [3, 4]}, {"seed": 9})
+    laid = below.overlaid(above)
+    assert (laid.crossed, laid.paired, laid.fixed) == (
+        {"epochs": [7, 8]},
+        {"lr": [0.1, 0.2], "layers": [3, 4]},
+        {"seed": 9},
+    )
+
+
+def test_restricting_an_option_keeps_its_partners():
+    grid = Grid({"layers": [1, 2]}, {"model": ["gcn", "gat", "gat"], "norm": ["none", "none", "lip"]}, {"epochs": 5})
+    assert grid.restricted("model", ["gat"]).paired == {"model": ["gat", "gat"], "norm": ["none", "lip"]}
+    assert grid.restricted("layers", [2, 9]).crossed == {"layers": [2]}
+    assert grid.restricted("epochs", [5]) == grid
+    assert grid.restricted("epochs", [6]) is None
+    assert grid.restricted("seed", [0]) is None
+
+
+def test_runs_of_several_grids_are_planned_once_and_one_of_them_may_have_none():
+    grids = [Grid({"layers": [2, 3]}), Grid({"layers": [3, 4]}), Grid(fixed={"model": "gcn", "norm": "lip"})]
+    runs, left_out = runs_of(grids, {})
+    assert [run.layers for run in runs] == [2, 3, 4]
+    assert left_out == ["1 combination(s) left out: Norm 'lip' acts on attention scores, and model 'gcn' has none."]

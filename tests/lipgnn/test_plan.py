@@ -2,7 +2,7 @@ import pytest
 
 from lipgnn.errors import DataError
 from lipgnn.grid import Grid
-from lipgnn.plan import fingerprint_of, make_plan
+from lipgnn.plan import fingerprint_of, make_plan, outline
 from lipgnn.store import RESULT_FIELDS, Store
 
 GRID = Grid({"layers": [2, 4], "seed": [0, 1]}, fixed={"dataset": "planted", "epochs": 10})
@@ -62,9 +62,41 @@ def test_time_is_estimated_from_past_runs_on_the_same_data(store, runs):
     assert plan.seconds == 12.5
 
 
-def test_other_data_says_nothing_about_the_time(store, runs):
+def test_other_data_gives_a_rough_estimate(store, runs):
     publish(store, runs[0].with_values(dataset="cora"), seconds_per_epoch=0.5)
-    assert make_plan(runs, store).seconds is None
+    plan = make_plan(runs, store)
+    assert plan.rough
+    assert 0 < plan.seconds < 4 * 4 * 10 * 0.5
+
+
+def test_what_is_not_known_is_counted_and_the_rest_is_summed(store, runs):
+    publish(store, runs[0], seconds_per_epoch=0.5, epochs_run=5)
+    plan = make_plan([*runs[1:], runs[0].with_values(dataset="texas")], store, without_data=True)
+    assert [cell.state for cell in plan.cells] == ["to do"] * 3 + ["no data"]
+    assert (plan.seconds, plan.unknown, plan.rough) == (12.5, 1, False)
+
+
+def test_published_rows_are_done_unless_they_diverged(store, runs, result_row):
+    ids = [spec.run_id(fingerprint_of("planted", "public")) for spec in runs]
+    rows = [
+        result_row(**runs[0].to_dict()) | {"run_id": ids[0], "seconds_per_epoch": 1.0},
+        result_row(**runs[1].to_dict()) | {"run_id": ids[1], "status": "diverged"},
+        result_row(**runs[2].to_dict()) | {"run_id": "0" * 12},
+    ]
+    plan = make_plan(runs, store, published=rows)
+    assert [cell.state for cell in plan.cells] == ["done (published)", "diverged", "to do", "to do"]
+    assert None not in [cell.estimate for cell in plan.cells]
+    assert len(make_plan(runs, store, published=rows, retry=["diverged"]).to_run) == 3
+    assert len(make_plan(runs, store, published=rows, force=True).to_run) == 4
+    publish(store, runs[0])
+    assert make_plan(runs, store, published=rows).cells[0].state == "done"
+
+
+def test_an_outline_reads_no_data(runs, result_row):
+    specs = [spec.with_values(dataset="texas") for spec in runs]
+    plan = outline([*runs, *specs], [result_row(**runs[0].to_dict(), seconds_per_epoch=1.0)])
+    assert len(plan.to_run) == 7
+    assert (plan.seconds is not None, plan.unknown) == (True, 4)
 
 
 def test_a_sweep_does_not_start_without_its_data(store):

@@ -1,0 +1,94 @@
+"""How long runs may take, from those that ran: by the same shape of network, else roughly by size. No torch here."""
+
+from __future__ import annotations
+
+import functools
+import statistics
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from lipgnn.errors import LipgnnError
+from lipgnn.spec import RunSpec
+
+# Edges, with both directions and self-loops, of data whose size should be known without reading it.
+_EDGES = {"cora": 13264, "citeseer": 12431, "pubmed": 108365, "planted": 3058, "ogbn-arxiv": 2484941}
+
+
+class Paces:
+    """The paces of past runs.
+
+    A run of the same data set, model and width gives seconds an epoch and layer. Where there is none, time is taken
+    to grow with layers × edges × width: by the median of the same model, else of all runs. That is a rough guess.
+
+    Parameters
+    ----------
+    rows : results, each with the columns of results.csv; read once and let go.
+    """
+
+    def __init__(self, rows: Iterable[Mapping[str, Any]]):
+        paces: dict[tuple, list[float]] = defaultdict(list)
+        shares: dict[tuple, list[float]] = defaultdict(list)
+        for row in rows:
+            if row["seconds_per_epoch"]:
+                pace = row["seconds_per_epoch"] / row["layers"]
+                paces[_shape(row)].append(pace)
+                shares[_shape(row)].append(row["epochs_run"] / row["epochs"])
+        self._paces = {shape: statistics.median(values) for shape, values in paces.items()}
+        self._shares = {shape: statistics.median(values) for shape, values in shares.items()}
+        # Shapes count once here, however often each ran.
+        rough = defaultdict(list)
+        for (dataset, model, hidden, heads), pace in self._paces.items():
+            if edges := edges_of(dataset):
+                for key in (model, None):
+                    rough[key].append(pace / (edges * hidden * heads))
+        self._rough = {model: statistics.median(values) for model, values in rough.items()}
+
+    def estimate(self, spec: RunSpec) -> tuple[float | None, bool]:
+        """Seconds a run may take, None where nothing is known, and whether that is a rough guess."""
+        shape = _shape(spec.to_dict())
+        if shape in self._paces:
+            # Without patience a run uses all of its epochs, whatever others did.
+            share = self._shares[shape] if spec.patience else 1.0
+            return self._paces[shape] * spec.layers * spec.epochs * share, False
+        edges = edges_of(spec.dataset) if self._rough else None
+        if edges is None:
+            return None, False
+        pace = self._rough.get(spec.model, self._rough[None])
+        return pace * edges * spec.hidden * spec.heads * spec.layers * spec.epochs, True
+
+
+def _shape(run: Mapping[str, Any]) -> tuple[str, str, int, int]:
+    return run["dataset"], run["model"], run["hidden"], run["heads"]
+
+
+@functools.lru_cache(maxsize=64)
+def edges_of(dataset: str) -> int | None:
+    """The number of edges a layer goes over in an epoch; None where the data cannot be read."""
+    if dataset in _EDGES:
+        return _EDGES[dataset]
+    if dataset.startswith("trees:"):
+        return _edges_of_trees(dataset)
+    # Here, because --help need not wait for numpy and scipy.
+    from lipgnn.datasets import read
+    from lipgnn.datasets.prepare import prepare_edges
+
+    try:
+        return prepare_edges(read(dataset)).shape[1]
+    except LipgnnError:
+        return None
+
+
+def _edges_of_trees(dataset: str) -> int | None:
+    """Trees of radius r have 2^(r+1) − 1 nodes, each with a self-loop and all but the root with an edge upwards.
+
+    There is a tree for every permutation drawn and each of 2^r keys (Alon & Yahav 2021).
+    """
+    try:
+        radius, *rest = map(int, dataset.split(":")[1:])
+    except ValueError:
+        return None
+    leaves = 2**radius
+    usual = 24 if radius == 2 else min(1000, 32000 // leaves)
+    permutations = rest[0] if rest else usual
+    return permutations * leaves * (4 * leaves - 3)

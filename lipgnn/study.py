@@ -1,0 +1,226 @@
+"""Studies: experiments that ship as TOML files, each a grid or several, at one or two scales. No torch here.
+
+A study may be a plain grid (see lipgnn.grid). One with scales has more tables::
+
+    title = "…"                 # one line, shown by sweep and report
+    record = ["gradients"]      # what its runs keep beside their results
+    [report]                    # what `report --study` shows where no option says otherwise
+    rows = ["model", "norm"]
+    [fixed]                     # also [grid] and [zip]: common to all parts
+    epochs = 200
+    [[small]]                   # one or several parts a scale, laid over what is common
+    [small.grid]
+    layers = [2, 4]
+    [[paper]]
+    [paper.grid]
+    layers = [2, 4, 8, 16]
+    [protocol.authors]          # options that go together, chosen by --protocol; the first is the default
+    features = "raw"
+    value = "last_test_acc"     # the number that such a report shows
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from lipgnn.errors import UsageError, unknown_name
+from lipgnn.grid import TABLES, Grid, grid_of, read_toml, runs_of
+from lipgnn.spec import FIELDS, HOW, parse_value
+
+SCALES = ("small", "paper")
+# Options of a report that a study can give, and whether each is a list.
+REPORT = {
+    "rows": True,
+    "cols": True,
+    "over": True,
+    "best": True,
+    "where": True,
+    "value": False,
+    "sort": False,
+    "compare": False,
+    "figure": False,
+}
+_KEYS = ("title", "record", "report", "protocol", *TABLES, *SCALES)
+
+
+@dataclass(frozen=True)
+class Study:
+    """An experiment as data.
+
+    Attributes
+    ----------
+    parts : the grids of every scale; a study without scales has one grid under None.
+    protocols : options that go together, by name, the default first.
+    values : the number that a report of a protocol shows, where the protocol says so.
+    report : options of `lipgnn report`, as far as the study gives them.
+    record : what runs keep beside their results.
+    """
+
+    name: str
+    parts: Mapping[str | None, Sequence[Grid]]
+    protocols: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    values: Mapping[str, str] = field(default_factory=dict)
+    report: Mapping[str, Any] = field(default_factory=dict)
+    record: tuple[str, ...] = ()
+    title: str = ""
+
+    def choose(self, scale: str | None = None, protocol: str | None = None) -> Choice:
+        """The study at a scale by a protocol; the defaults are the first of each.
+
+        Raises
+        ------
+        UsageError : the study has none of that name.
+        """
+        chosen_scale = self._find("scale", scale, [name for name in self.parts if name])
+        return Choice(self, chosen_scale, self._find("protocol", protocol, list(self.protocols)))
+
+    def choices(self) -> list[Choice]:
+        """The study at every scale by every protocol, the default first."""
+        return [Choice(self, scale, protocol) for scale in self.parts for protocol in self.protocols or (None,)]
+
+    def _find(self, kind: str, asked: str | None, names: list[str]) -> str | None:
+        if asked is None:
+            return names[0] if names else None
+        if not names:
+            raise UsageError(f"Study {self.name!r} has no {kind}s.", f"Leave --{kind} out.")
+        if asked not in names:
+            raise unknown_name(f"{kind} of study {self.name!r}", asked, names)
+        return asked
+
+
+@dataclass(frozen=True)
+class Choice:
+    """A study at one of its scales by one of its protocols; both are None where it has none."""
+
+    study: Study
+    scale: str | None
+    protocol: str | None
+
+    def grids(self, lists: Mapping[str, Sequence[Any]] | None = None) -> list[Grid]:
+        """The grids of its parts, with options of the command line.
+
+        Where the study has all values given for an option, only the runs with them are left; otherwise the option
+        takes these values in every part.
+        """
+        options = Grid(fixed=self.study.protocols.get(self.protocol, {}))
+        grids = [part.overlaid(options) for part in self.study.parts[self.scale]]
+        for name, values in (lists or {}).items():
+            known = [value for grid in grids for value in grid.values_of(name)]
+            if all(value in known for value in values):
+                grids = [kept for grid in grids if (kept := grid.restricted(name, values))]
+            else:
+                grids = [grid.with_values({name: values}) for grid in grids]
+        return grids
+
+    def identities(self) -> dict[tuple, None]:
+        """What its runs compute, in their order; see `identity`."""
+        # Without the environment: a study is what its file says.
+        return dict.fromkeys(identity(spec.to_dict()) for spec in runs_of(self.grids(), {})[0])
+
+    def words(self) -> list[str]:
+        """The options of the command line that choose it."""
+        words = ["--study", self.study.name]
+        words += ["--scale", self.scale] if self.scale else []
+        return words + (["--protocol", self.protocol] if self.protocol else [])
+
+
+def identity(run: Mapping[str, Any]) -> tuple:
+    """What a run computes, whatever the fingerprint of its data: equal for the row and the specification of one run."""
+    return tuple(run[name] for name in FIELDS if name not in HOW)
+
+
+def study_names() -> list[str]:
+    """The studies that ship."""
+    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
+
+
+def read_study(name: str) -> Study:
+    """A study that ships.
+
+    Raises
+    ------
+    UsageError : there is none of that name.
+    """
+    if name not in study_names():
+        raise unknown_name("study", name, study_names())
+    return study_of(name, read_toml(_FOLDER / f"{name}.toml"))
+
+
+_FOLDER = Path(__file__).parent / "studies"
+
+
+def study_of(name: str, content: Mapping[str, Any]) -> Study:
+    """A study from the content of its file.
+
+    Raises
+    ------
+    UsageError : an unknown key, a wrong value, or a part that is no grid.
+    """
+    place = f"study {name!r}"
+    for key in content:
+        if key not in _KEYS:
+            raise unknown_name(f"key in {place}", key, _KEYS)
+    common = grid_of({key: content[key] for key in TABLES if key in content}, place)
+    parts = {scale: _parts(content[scale], common, f"[[{scale}]] of {place}") for scale in SCALES if scale in content}
+    protocols, values = {}, {}
+    for protocol, options in _table(content, "protocol", place).items():
+        protocols[protocol], value = _protocol(protocol, options, place)
+        values |= {protocol: value} if value else {}
+    return Study(
+        name,
+        parts or {None: [common]},
+        protocols,
+        values,
+        _report(_table(content, "report", place), place),
+        tuple(_texts("record", content.get("record", []), place)),
+        _text("title", content.get("title", ""), place),
+    )
+
+
+def _parts(content: Any, common: Grid, place: str) -> list[Grid]:
+    if not isinstance(content, list) or not content or not all(isinstance(part, dict) for part in content):
+        scale = place.partition("]]")[0].removeprefix("[[")
+        raise UsageError(f"{place} is no list of parts.", f"Write [[{scale}]] on a line of its own for each.")
+    return [common.overlaid(grid_of(part, place)) for part in content]
+
+
+def _protocol(name: str, options: Any, place: str) -> tuple[dict[str, Any], str | None]:
+    """The run options of a protocol, and the number its report shows."""
+    if not isinstance(options, dict):
+        raise UsageError(f"Protocol {name!r} of {place} is no table.", f"Write [protocol.{name}] on a line of its own.")
+    values = dict(options)
+    shown = values.pop("value", None)
+    for key in values:
+        if key not in FIELDS:
+            raise unknown_name(f"option in protocol {name!r} of {place}", key, [*FIELDS, "value"])
+    shown = shown if shown is None else _text("value", shown, place)
+    return {key: parse_value(key, value) for key, value in values.items()}, shown
+
+
+def _report(options: Mapping[str, Any], place: str) -> dict[str, Any]:
+    for key in options:
+        if key not in REPORT:
+            raise unknown_name(f"option in [report] of {place}", key, REPORT)
+    read = {True: _texts, False: _text}
+    return {key: read[REPORT[key]](key, value, place) for key, value in options.items()}
+
+
+def _table(content: Mapping[str, Any], name: str, place: str) -> Mapping[str, Any]:
+    table = content.get(name, {})
+    if not isinstance(table, dict):
+        raise UsageError(f"{name!r} in {place} is no table.", f"Write [{name}] on a line of its own.")
+    return table
+
+
+def _texts(name: str, value: Any, place: str) -> tuple[str, ...]:
+    values = value if isinstance(value, list) else [value]
+    return tuple(_text(name, item, place) for item in values)
+
+
+def _text(name: str, value: Any, place: str) -> str:
+    if not isinstance(value, str):
+        raise UsageError(f"{name!r} in {place} must be a text, got {value!r}.")
+    return value

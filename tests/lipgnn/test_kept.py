@@ -1,0 +1,85 @@
+import pytest
+
+from lipgnn.errors import DataError
+from lipgnn.grid import runs_of
+from lipgnn.kept import keep, kept_path, read_all_kept, read_kept
+from lipgnn.study import study_of
+
+STUDY = study_of(
+    "trial", {"grid": {"seed": [1, 0]}, "small": [{"fixed": {"layers": 2}}], "paper": [{"fixed": {"layers": 4}}]}
+)
+
+
+@pytest.fixture
+def rows(result_row):
+    """A row for every run of the study, in its order: seeds 1 and 0 of two layers, then of four."""
+    specs = [spec for choice in STUDY.choices() for spec in runs_of(choice.grids(), {})[0]]
+    return [result_row(**{**spec.to_dict(), "device": "cpu"}) for spec in specs]
+
+
+def order(path):
+    return [(row["layers"], row["seed"]) for row in read_kept(path)]
+
+
+def test_no_file_has_no_rows(tmp_path):
+    assert read_kept(kept_path(tmp_path, "trial")) == []
+    assert keep(tmp_path, STUDY) == (tmp_path / "studies" / "trial.csv", 0)
+    assert not (tmp_path / "studies").exists()
+
+
+def test_rows_come_in_the_order_of_the_study_and_go_through_the_file_unchanged(tmp_path, rows, write_store):
+    write_store(tmp_path, rows[::-1])
+    path, count = keep(tmp_path, STUDY)
+    assert count == 4
+    assert order(path) == [(2, 1), (2, 0), (4, 1), (4, 0)]
+    assert read_kept(path) == [{name: row.get(name) for name in read_kept(path)[0]} for row in rows]
+    before = path.read_bytes()
+    keep(tmp_path, STUDY)
+    assert path.read_bytes() == before
+
+
+def test_stores_of_two_clones_add_up_and_nothing_is_dropped(tmp_path, rows, result_row, write_store):
+    """The second clone has the file of the first and other runs; a row that is no part of the study stays, last."""
+    foreign = result_row(layers=9)
+    write_store(tmp_path / "one", [*rows[:2]])
+    path, _ = keep(tmp_path / "one", STUDY)
+    second = kept_path(tmp_path / "two", "trial")
+    second.parent.mkdir(parents=True)
+    header, *lines = path.read_text().splitlines(keepends=True)
+    second.write_text(
+        "".join([header, lines[0].replace(",2,8,8,", ",9,8,8,").replace(rows[0]["run_id"], foreign["run_id"])])
+    )
+    assert order(second) == [(9, 1)]
+    write_store(tmp_path / "two", [rows[3], result_row(layers=2, seed=0, lr=0.5)])
+    assert keep(tmp_path / "two", STUDY)[1] == 2
+    assert order(second) == [(4, 0), (9, 1)]
+
+
+def test_a_kept_row_gives_way_only_to_a_run_computed_anew(tmp_path, rows, write_store):
+    write_store(tmp_path / "one", rows[:1])
+    path, _ = keep(tmp_path / "one", STUDY)
+    other = kept_path(tmp_path / "two", "trial")
+    other.parent.mkdir(parents=True)
+    other.write_bytes(path.read_bytes())
+    write_store(tmp_path / "two", [{**rows[0], "test_acc": 0.75}])
+    keep(tmp_path / "two", STUDY)
+    assert read_kept(other)[0]["test_acc"] == rows[0]["test_acc"]
+    keep(tmp_path / "two", STUDY, anew=[rows[0]["run_id"]])
+    assert read_kept(other)[0]["test_acc"] == 0.75
+
+
+def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path, rows, write_store):
+    write_store(tmp_path, rows)
+    path, _ = keep(tmp_path, STUDY)
+    path.write_text(path.read_text()[:-40])
+    damaged = path.read_bytes()
+    with pytest.raises(DataError, match="row 5"):
+        keep(tmp_path, STUDY)
+    assert path.read_bytes() == damaged
+
+
+def test_all_studies_are_read_together(tmp_path, rows, write_store):
+    write_store(tmp_path, rows)
+    keep(tmp_path, STUDY)
+    (tmp_path / "studies" / "second.csv").write_bytes((tmp_path / "studies" / "trial.csv").read_bytes())
+    assert len(read_all_kept(tmp_path)) == 8

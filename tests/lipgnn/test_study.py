@@ -1,0 +1,134 @@
+import pytest
+
+from lipgnn.errors import UsageError
+from lipgnn.grid import runs_of
+from lipgnn.spec import RunSpec
+from lipgnn.study import identity, read_study, study_names, study_of
+
+CONTENT = {
+    "title": "A trial",
+    "record": ["gradients"],
+    "report": {"rows": "norm", "best": ["layers"], "value": "val_acc"},
+    "grid": {"seed": [0, 1]},
+    "zip": {"model": ["gcn", "gat", "gat"], "norm": ["none", "none", "lip"]},
+    "fixed": {"epochs": 9},
+    "small": [
+        {"grid": {"dataset": ["cora", "citeseer"], "layers": [2, 4]}},
+        {"fixed": {"dataset": "pubmed", "layers": 2}, "zip": {"model": ["gat"], "norm": ["lip"]}},
+    ],
+    "paper": [{"grid": {"dataset": ["cora", "pubmed"], "layers": [2, 4, 8]}, "fixed": {"epochs": 99}}],
+    "protocol": {"a": {"features": "raw", "value": "last_test_acc"}, "b": {"features": "row"}},
+}
+
+
+@pytest.fixture
+def study():
+    return study_of("trial", CONTENT)
+
+
+def runs(choice, **lists):
+    return runs_of(choice.grids(lists), {})[0]
+
+
+def test_the_parts_of_a_scale_are_laid_over_what_is_common(study):
+    small = runs(study.choose())
+    assert len(small) == 2 * 3 * 2 * 2 + 2
+    assert {(r.dataset, r.model, r.norm, r.layers) for r in small if r.dataset == "pubmed"} == {
+        ("pubmed", "gat", "lip", 2)
+    }
+    assert {r.epochs for r in small} == {9}
+    paper = runs(study.choose("paper"))
+    assert (len(paper), {r.epochs for r in paper}) == (2 * 3 * 2 * 3, {99})
+
+
+def test_a_protocol_sets_options_of_every_run(study):
+    assert {r.features for r in runs(study.choose())} == {"raw"}
+    assert {r.features for r in runs(study.choose("paper", "b"))} == {"row"}
+    assert study.values == {"a": "last_test_acc"}
+    assert study.choose(protocol="b").words() == ["--study", "trial", "--scale", "small", "--protocol", "b"]
+
+
+def test_the_rest_of_a_study(study):
+    assert (study.title, study.record) == ("A trial", ("gradients",))
+    assert study.report == {"rows": ("norm",), "best": ("layers",), "value": "val_acc"}
+    assert [(c.scale, c.protocol) for c in study.choices()] == [
+        ("small", "a"),
+        ("small", "b"),
+        ("paper", "a"),
+        ("paper", "b"),
+    ]
+
+
+def test_values_the_study_has_restrict_it_and_others_replace(study):
+    """Restricted parts may vanish, and partners stay together; a new value is taken by every part."""
+    small = study.choose()
+    assert {r.dataset for r in runs(small, dataset=["cora"])} == {"cora"}
+    assert {r.model for r in runs(small, norm=["lip"])} == {"gat"}
+    assert len(runs(small, dataset=["cora"], norm=["lip"])) == 4
+    assert {(r.dataset, r.layers) for r in runs(small, layers=[7])} == {("cora", 7), ("citeseer", 7), ("pubmed", 7)}
+    assert {r.lr for r in runs(small, lr=[0.5])} == {0.5}
+
+
+def test_a_plain_grid_has_neither_scales_nor_protocols():
+    plain = study_of("plain", {"grid": {"layers": [2, 3]}})
+    choice = plain.choose()
+    assert (choice.scale, choice.protocol, choice.words()) == (None, None, ["--study", "plain"])
+    assert len(runs(choice)) == 2
+    for kind in ("scale", "protocol"):
+        with pytest.raises(UsageError, match=f"Study 'plain' has no {kind}s"):
+            plain.choose(**{kind: "small"})
+
+
+@pytest.mark.parametrize("options, near", [({"scale": "smal"}, "small"), ({"protocol": "aa"}, "a")])
+def test_unknown_scales_and_protocols_are_refused(study, options, near):
+    with pytest.raises(UsageError) as caught:
+        study.choose(**options)
+    assert f"Did you mean {near!r}" in caught.value.hint
+
+
+@pytest.mark.parametrize(
+    "content, message",
+    [
+        ({"smal": []}, "Did you mean 'small'"),
+        ({"small": {"grid": {}}}, "[[small]] of study 'trial' is no list of parts"),
+        ({"small": []}, "is no list of parts"),
+        ({"small": [{"gird": {}}]}, "Did you mean 'grid'"),
+        ({"small": [{"grid": {"layrs": [1]}}]}, "Did you mean 'layers'"),
+        ({"zip": {"lr": [1, 2]}, "small": [{"zip": {"seed": [1]}}]}, "as many values each"),
+        ({"report": {"row": ["norm"]}}, "Did you mean 'rows'"),
+        ({"report": {"rows": [1]}}, "'rows' in study 'trial' must be a text, got 1"),
+        ({"report": 3}, "'report' in study 'trial' is no table"),
+        ({"protocol": {"a": {"featurs": "raw"}}}, "Did you mean 'features'"),
+        ({"protocol": {"a": {"features": "rw"}}}, "Unknown value of features 'rw'"),
+        ({"protocol": {"a": 1}}, "Protocol 'a' of study 'trial' is no table"),
+        ({"title": ["x"]}, "'title' in study 'trial' must be a text"),
+    ],
+)
+def test_a_wrong_study_is_refused(content, message):
+    with pytest.raises(UsageError) as caught:
+        study_of("trial", content)
+    assert message in f"{caught.value.message} {caught.value.hint}"
+
+
+def test_identity_is_what_is_computed_and_not_how():
+    spec = RunSpec(seed=3)
+    same = spec.with_values(kernel="dgl", device="cpu").to_dict()
+    assert identity(spec.to_dict()) == identity(same)
+    assert identity(spec.to_dict()) != identity(spec.with_values(seed=4).to_dict())
+    assert identity({**same, "run_id": "ab"}) == identity(same)
+
+
+def test_unknown_studies_are_refused():
+    with pytest.raises(UsageError, match="Unknown study 'frist'"):
+        read_study("frist")
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_every_study_that_ships_has_runs_at_every_scale(name):
+    study = read_study(name)
+    sizes = [len(choice.identities()) for choice in study.choices()]
+    assert all(sizes)
+    if study.parts.keys() != {None}:
+        assert list(study.parts) == ["small", "paper"]
+        assert study.title
+        assert sizes[-1] > sizes[0], "the full protocol is the larger one"
