@@ -14,6 +14,7 @@ from cli.options import config_option, debug_option, json_option, results_option
 from cli.signals import StopRequest
 from lipgnn.catalog import ATTENTION_MODELS
 from lipgnn.config import Resolved, command_for, resolve, unknown_variables
+from lipgnn.recorded import RECORDS
 from lipgnn.spec import FIELDS, RunSpec
 from lipgnn.store import Store
 
@@ -26,6 +27,7 @@ EPILOG = """\b
 Examples:
   lipgnn train --layers 30 --norm lip
   lipgnn train --dataset pubmed --missing 1 --layers 15 --norm lip+layer --seed 3
+  lipgnn train --layers 25 --norm none --record gradients
   lipgnn train --config run.toml --lr 0.002
   lipgnn train --print-config > run.toml
 
@@ -39,6 +41,7 @@ The same command again prints the stored result, or goes on where it was interru
 @results_option
 @click.option("--print-config", is_flag=True, help="Print the complete run as TOML, with the source of each value.")
 @click.option("--save-every", type=click.IntRange(min=1), default=10, show_default=True, help="Epochs per checkpoint.")
+@click.option("--record", type=click.Choice(RECORDS), multiple=True, help="Keep this of every layer and epoch.")
 @click.option("--force", is_flag=True, help="Compute the run anew even if it is stored.")
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress, only the result.")
@@ -49,6 +52,7 @@ def command(
     results: Path,
     print_config: bool,
     save_every: int,
+    record: tuple[str, ...],
     force: bool,
     as_json: bool,
     quiet: bool,
@@ -64,7 +68,8 @@ def command(
         return 0
     if verbose:
         _show_sources(resolved)
-    result = _run(resolved, Store(results), save_every=save_every, force=force, quiet=quiet, verbose=verbose)
+    orders = {"save_every": save_every, "record": record, "force": force}
+    result = _run(resolved, Store(results), orders, quiet=quiet, verbose=verbose)
     if as_json:
         console.print_json(result)
     else:
@@ -72,9 +77,7 @@ def command(
     return 0 if result["status"] == "done" else 1
 
 
-def _run(
-    resolved: Resolved, store: Store, *, save_every: int, force: bool, quiet: bool, verbose: bool
-) -> dict[str, Any]:
+def _run(resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: bool, verbose: bool) -> dict[str, Any]:
     """Train with progress on stderr; returns the result."""
     from lipgnn.datasets import load
     from lipgnn.files import ensure_writable
@@ -87,7 +90,7 @@ def _run(
 
     ran = False
     with StopRequest() as stop, console.EpochProgress(spec.epochs, quiet=quiet, every_epoch=verbose) as progress:
-        for event in train(spec, dataset, store, force=force, save_every=save_every, should_stop=stop):
+        for event in train(spec, dataset, store, **orders, should_stop=stop):
             if isinstance(event, Finished):
                 result = event.result
             elif isinstance(event, Started):
@@ -99,7 +102,9 @@ def _run(
             else:
                 progress.update(event.epoch, _status(event, spec.epochs))
     if not ran and not quiet:
-        console.note("This run is already done; its stored result follows (--force computes it anew).")
+        missed = orders["record"] and not store.run(result["run_id"]).gradients_path.exists()
+        without, anew = (" and was computed without recording", " and records") if missed else ("", "")
+        console.note(f"This run is already done{without}; its stored result follows (--force computes it anew{anew}).")
     return result
 
 

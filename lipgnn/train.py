@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Collection, Generator, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -11,16 +11,18 @@ from typing import Any
 import torch
 
 import lipgnn
-from lipgnn.catalog import ATTENTION_MODELS, FUSED_NORMS, NO_NORM, parse_norm
+from lipgnn.catalog import ATTENTION_MODELS, FUSED_NORMS, NO_NORM, check_name, parse_norm
 from lipgnn.checkpoint import CheckpointFile
 from lipgnn.config import command_for
 from lipgnn.datasets import Dataset
 from lipgnn.errors import DataError, Interrupted, RunFailed
 from lipgnn.kernels import choose
 from lipgnn.memory import MemoryPlan, estimate, plan_memory
+from lipgnn.recorded import RECORDS, read_recording
+from lipgnn.recording import GradientRecorder
 from lipgnn.runtime import choose_device, peak_memory_mb
 from lipgnn.spec import RunSpec
-from lipgnn.store import Run, Store
+from lipgnn.store import Run, Store, epochs_to_90
 from lipgnn.system_memory import free_memory, memory_returned
 from lipgnn.training import Diverged, Epoch, Training
 
@@ -52,6 +54,7 @@ def train(
     store: Store,
     *,
     force: bool = False,
+    record: Collection[str] = (),
     save_every: int = 10,
     should_stop: Callable[[], bool] = lambda: False,
     update_csv: bool = True,
@@ -61,6 +64,7 @@ def train(
     Parameters
     ----------
     force : forget what the store has of this run.
+    record : names of RECORDS: what to record on the way. A run that has begun to record goes on with it in any case.
     save_every : epochs between checkpoints.
     should_stop : asked after every epoch; True ends the run with a checkpoint.
     update_csv : rebuild results.csv at the end; a sweep does that once for many runs.
@@ -71,6 +75,8 @@ def train(
     Interrupted : after `should_stop`; the same call goes on from there.
     RunFailed : the run could not be computed; the reason is in failure.json.
     """
+    for name in record:
+        check_name("thing to record", name, RECORDS)
     for part, mask in dataset.split.parts.items():
         if not mask.any():
             raise DataError(f"Split {spec.split!r} of {dataset.name!r} has no {part} nodes.", "Choose another --split.")
@@ -90,14 +96,15 @@ def train(
             if saved := checkpoint.read(spec):
                 training.restore(*saved)
             run.rewind_log(training.epoch)
+            recorder = _recorder(training, run, record)
             yield Started(
                 run.id, str(device), reason, kernel, kernel_reason, training.parameters, memory, training.epoch
             )
             # Of DGL's many passing tensors the allocator holds most, which a big run should not.
             frugal = memory.frugal or (memory.notable and kernel == "dgl")
             with memory_returned() if frugal else contextlib.nullcontext():
-                diverged = yield from _epochs(training, run, checkpoint, save_every, should_stop)
-            result = _result(training, run.id, dataset.fingerprint, diverged)
+                diverged = yield from _epochs(training, run, checkpoint, recorder, save_every, should_stop)
+            result = _result(training, run, dataset.fingerprint, diverged)
             run.publish(result)
     if update_csv:
         # Also for a stored result: whoever published it may have been stopped before this line.
@@ -117,10 +124,16 @@ def _choose_kernel(spec: RunSpec, device: torch.device) -> tuple[str, str]:
 def _plan_memory(training: Training, run: Run) -> MemoryPlan:
     """Settle how many activations the run keeps, from a trial of two blocks."""
     with _recorded(training, run):
-        expected = estimate(training.network, training.graph, training.features, training.loss)
+        expected = estimate(training.network, *training.example())
     memory = plan_memory(expected, training.spec.checkpoint_every, free_memory(training.device))
     training.checkpoint_blocks(memory.checkpoint_every)
     return memory
+
+
+def _recorder(training: Training, run: Run, record: Collection[str]) -> GradientRecorder | None:
+    """What records this run, if anything does; made after the trial of memory, which is no epoch."""
+    earlier = read_recording(run.gradients_path) if run.gradients_path.exists() else None
+    return GradientRecorder(training, earlier) if earlier or "gradients" in record else None
 
 
 @contextlib.contextmanager
@@ -134,7 +147,12 @@ def _recorded(training: Training, run: Run) -> Iterator[None]:
 
 
 def _epochs(
-    training: Training, run: Run, checkpoint: CheckpointFile, save_every: int, should_stop: Callable[[], bool]
+    training: Training,
+    run: Run,
+    checkpoint: CheckpointFile,
+    recorder: GradientRecorder | None,
+    save_every: int,
+    should_stop: Callable[[], bool],
 ) -> Generator[Epoch, None, str | None]:
     """Train to the end, saving on the way and at the end; returns where it diverged, if it did."""
     diverged = None
@@ -143,37 +161,49 @@ def _epochs(
             while not training.finished:
                 record = training.step()
                 run.append_log(asdict(record))
+                if recorder:
+                    recorder.end_epoch(training.epoch)
                 yield record
                 if training.finished:
                     break
                 if should_stop():
-                    _save(training, run, checkpoint, model_too=True)
+                    _save(training, run, checkpoint, recorder, model_too=True)
                     raise Interrupted(f"Stopped after epoch {training.epoch}; the state is saved.")
                 if training.epoch % save_every == 0:
-                    _save(training, run, checkpoint)
+                    _save(training, run, checkpoint, recorder)
         except Diverged as error:
             diverged = str(error)
-    _save(training, run, checkpoint, model_too=True)
+    _save(training, run, checkpoint, recorder, model_too=True)
     return diverged
 
 
-def _save(training: Training, run: Run, checkpoint: CheckpointFile, *, model_too: bool = False) -> None:
+def _save(
+    training: Training,
+    run: Run,
+    checkpoint: CheckpointFile,
+    recorder: GradientRecorder | None,
+    *,
+    model_too: bool = False,
+) -> None:
     run.sync_log()
+    if recorder:
+        recorder.save(run.gradients_path)
     training.save(checkpoint)
     if model_too and training.best:
         training.save_best(run.best_path)
 
 
-def _result(training: Training, run_id: str, fingerprint: str, diverged: str | None) -> dict[str, Any]:
+def _result(training: Training, run: Run, fingerprint: str, diverged: str | None) -> dict[str, Any]:
     """The row of a run in results.csv, and where it diverged if it did."""
     spec, best, last = training.spec, training.best, training.last
     selected = ("train_acc", "val_acc", "test_acc", "train_loss", "val_loss")
     return {
         **spec.to_dict(),
-        "run_id": run_id,
+        "run_id": run.id,
         "status": "diverged" if diverged else "done",
         "epochs_run": training.epoch,
         "best_epoch": best.epoch if best else None,
+        "epochs_to_90": epochs_to_90(run.read_log()),
         **{name: getattr(best, name, None) for name in selected},
         "last_test_acc": last.test_acc if last else None,
         "max_grad_norm": training.max_grad_norm,

@@ -38,7 +38,7 @@ def compute(
 
     Parameters
     ----------
-    request : {"spec", "results", "force", "save_every"}.
+    request : {"spec", "results", "force", "record", "save_every"}.
     tell : called with {"event": "started"|"epoch", …} on the way.
 
     Returns
@@ -57,6 +57,7 @@ def compute(
             dataset,
             store,
             force=request["force"],
+            record=request["record"],
             save_every=request["save_every"],
             should_stop=should_stop,
             update_csv=False,

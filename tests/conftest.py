@@ -145,6 +145,7 @@ def result_row():
             "status": "done",
             "epochs_run": 20,
             "best_epoch": 10,
+            "epochs_to_90": 5,
             "train_acc": 1.0,
             "val_acc": accuracy,
             "test_acc": accuracy,

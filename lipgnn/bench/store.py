@@ -99,6 +99,7 @@ def _made_up(spec: RunSpec, run_id: str) -> dict[str, object]:
         "status": "done",
         "epochs_run": hat.randint(60, 200),
         "best_epoch": hat.randint(1, 60),
+        "epochs_to_90": 60,
         **accuracies,
         "last_test_acc": accuracies["test_acc"],
         "train_loss": hat.random(),

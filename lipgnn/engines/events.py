@@ -51,6 +51,7 @@ class Orders:
     jobs : how many runs at once.
     threads : of each run.
     timeout : seconds after which a run is ended, if any.
+    record : what the runs record (see `lipgnn.train.train`).
     """
 
     results: Path
@@ -59,6 +60,7 @@ class Orders:
     timeout: float | None = None
     force: bool = False
     save_every: int = 10
+    record: tuple[str, ...] = ()
 
     def request(self, cell: Cell) -> dict[str, Any]:
         """What `lipgnn.worker.compute` is asked for a cell."""
@@ -68,4 +70,5 @@ class Orders:
             "results": str(self.results),
             "force": self.force,
             "save_every": self.save_every,
+            "record": list(self.record),
         }

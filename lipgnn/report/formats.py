@@ -103,6 +103,7 @@ def to_dict(table: Table) -> dict[str, Any]:
                 "n": cell.n,
                 "best": cell.best,
                 "diverged": cell.diverged,
+                "never": cell.never,
                 "runs": [run["run_id"] for run in cell.runs],
             }
             if table.baseline is not None:
@@ -118,7 +119,7 @@ def csv_table(table: Table) -> str:
     records = []
     for cell in to_dict(table)["cells"]:
         record = {**cell["row"], **cell["col"], "value": table.layout.value}
-        record |= {name: cell[name] for name in ("mean", "std", "n", "diverged")}
+        record |= {name: cell[name] for name in ("mean", "std", "n", "diverged", "never")}
         record |= {f"best_{name}": cell["best"].get(name) for name in table.layout.best}
         if table.baseline is not None:
             difference = cell["difference"] or dict.fromkeys(("mean", "low", "high", "p", "n"))

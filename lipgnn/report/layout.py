@@ -100,9 +100,9 @@ def keep_where(runs: Iterable[Row], conditions: Iterable[str]) -> list[Row]:
             raise UsageError(f"--where takes key=value, got {condition!r}.", "For example: --where lr=0.005")
         if key not in COLUMNS:
             raise unknown_name("field", key, COLUMNS)
-        present = {run[key] for run in runs}
+        present = {run.get(key) for run in runs}
         accepted = {_find(key, text, present) for text in wanted.split(",")}
-        kept = [run for run in kept if run[key] in accepted]
+        kept = [run for run in kept if run.get(key) in accepted]
     if not kept:
         raise UsageError(
             f"No run meets {' and '.join(conditions)} together.", f"Each alone is met by some of the {len(runs)} runs."

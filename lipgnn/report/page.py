@@ -113,7 +113,7 @@ def _cell(title: str, cell: Cell, value: str) -> str:
     options = " ".join(f"{name}={plain(option)}" for name, option in {**cell.spec, **cell.best}.items())
     rows = [_run(run, value) for run in cell.runs]
     return (
-        f"<details><summary>{_escape(title)} ({cell.n} done, {cell.diverged} diverged)</summary>"
+        f"<details><summary>{_escape(title)} ({cell.n + cell.never} done, {cell.diverged} diverged)</summary>"
         f"<p><code>{_escape(options)}</code></p>"
         f"{_plain_table(('run', 'status', value, 'command'), rows)}</details>"
     )

@@ -129,18 +129,23 @@ def _text(table: Table, row: Key, col: Key, kind: str) -> tuple[str, str]:
 
 
 def _ours(cell: Cell, value: str, usual_n: int) -> tuple[str, str]:
+    if cell.mean is None and cell.never:
+        return f"never ({cell.never})", f", {cell.diverged} diverged" if cell.diverged else ""
     if cell.mean is None:
         return (f"diverged ({cell.diverged})" if cell.diverged else DASH), ""
     text = spread(value, cell.mean, cell.std)
     if cell.best:
         text += f" ({', '.join(map(plain, cell.best.values()))})"
     remark = f", n = {cell.n}" if cell.n != usual_n else ""
+    remark += f", {cell.never} never" if cell.never else ""
     return text, remark + (f", {cell.diverged} diverged" if cell.diverged else "")
 
 
 def _number(table: Table, row: Key, col: Key, kind: str) -> float | None:
-    """The mean as a reader sees it, by which marks are given."""
+    """The mean as a reader sees it, by which marks are given; none where some runs never came to what it counts."""
     cell = table.cells.get((row, col))
+    if cell is not None and cell.never:
+        return None
     source = {"ours": cell, "published": getattr(cell, "published", None)}.get(kind)
     center = getattr(source, "mean", None)
     return None if center is None else float(number(table.layout.value, center))
@@ -197,6 +202,8 @@ def _notes(table: Table) -> list[str]:
     notes = []
     if diverged := sum(cell.diverged for cell in table.cells.values()):
         notes.append(f"Diverged runs in these cells, in no mean: {diverged}.")
+    if never := sum(cell.never for cell in table.cells.values()):
+        notes.append(f"Runs in these cells that never came to it, in no mean: {never}.")
     if table.baseline is not None:
         notes.append(
             f"Against {plain(table.baseline)}: mean paired difference over common {', '.join(table.layout.over)} with "
@@ -204,6 +211,10 @@ def _notes(table: Table) -> list[str]:
         )
     shown = [cell.published for cell in table.cells.values() if cell.published]
     notes += [f"Published: {text}." for text in dict.fromkeys(f"{p.paper}, {p.table}; {p.source}" for p in shown)]
+    pairs = ((cell.spec["dataset"], cell) for cell in table.cells.values() if cell.published and "dataset" in cell.spec)
+    smaller = dict.fromkeys(plain(name) for name, cell in pairs if cell.published.scaled_down(cell.spec))
+    if smaller:
+        notes.append(f"Scaled down from the published data set: {', '.join(smaller)}.")
     if table.with_published and not shown:
         notes.append("No published number is of these cells.")
     return notes

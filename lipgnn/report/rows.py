@@ -20,9 +20,12 @@ Row = dict[str, Any]
 _KINDS: dict[str, type] = {
     **{name: {"str": str, "int": int, "float": float}[field.type] for name, field in FIELDS.items()},
     **dict.fromkeys(RESULT_FIELDS, float),
-    **dict.fromkeys(("epochs_run", "best_epoch", "parameters"), int),
+    **dict.fromkeys(("epochs_run", "best_epoch", "epochs_to_90", "parameters"), int),
     **dict.fromkeys(("run_id", "status", "fingerprint", "version", "command"), str),
 }
+# Columns that results came to have later. A row of a file without them does not have them either: nothing in it is
+# empty that was only not kept.
+_LATER_VALUES = ("epochs_to_90",)
 # The numbers of a run that a table can show.
 VALUES = tuple(name for name in RESULT_FIELDS if _KINDS[name] is not str)
 _ACCURACIES = tuple(name for name in VALUES if name.endswith("_acc"))
@@ -38,7 +41,8 @@ class Results:
 
     Attributes
     ----------
-    rows : one dictionary a run with the keys of COLUMNS; numbers are numbers, an empty number is None.
+    rows : one dictionary a run with the keys of COLUMNS; numbers are numbers, an empty number is None. What was not
+        kept yet when a file was written is not in its rows.
     stores : the stores among the sources, which also have logs and failures.
     notes : what a reader should know: columns that were not understood, rows that were there twice.
     """
@@ -104,7 +108,7 @@ def _from_csv(path: Path, notes: list[str]) -> Iterator[tuple[str, Row]]:
     if header is None:
         raise DataError(f"{str(path)!r} is empty.", "Give a results.csv with its header, or a store.")
     for name in COLUMNS:
-        if header.count(name) != 1 and (name in header or name not in LATER):
+        if header.count(name) != 1 and (name in header or name not in (*LATER, *_LATER_VALUES)):
             state = "has no column" if name not in header else "has more than one column"
             raise DataError(
                 f"{str(path)!r} {state} {name!r} (row 1).",
@@ -147,6 +151,8 @@ def _checked(raw: Row, place: str) -> Row:
     """The row with every column converted to its type."""
     row = {}
     for name, kind in _KINDS.items():
+        if name in _LATER_VALUES and name not in raw:
+            continue
         value = raw[name]
         try:
             row[name] = value if type(value) is kind is not float else _convert(kind, value)
@@ -190,6 +196,8 @@ def _problems(row: Row) -> Iterator[tuple[str, str]]:
 
 def _check_same(first: tuple[str, Row], second: tuple[str, Row]) -> None:
     for name in _ESSENTIAL:
+        if not (name in first[1] and name in second[1]):
+            continue
         ours, theirs = first[1][name], second[1][name]
         if ours != theirs:
             raise DataError(

@@ -30,6 +30,7 @@ class Cell:
     values : the single values, by the values of the fields averaged over.
     best : the value of every field that was chosen by mean validation accuracy.
     diverged : how many of the runs diverged; they are in no mean.
+    never : how many of the others never reached what the value counts the epochs to; they are in no mean either.
     spec : the options that all runs of the cell share.
     runs : the runs behind the cell, diverged ones included.
     difference : to the baseline, if one was asked for and has runs in common.
@@ -41,6 +42,7 @@ class Cell:
     values: dict[Key, float]
     best: dict[str, Any]
     diverged: int
+    never: int
     spec: dict[str, Any]
     runs: tuple[Row, ...]
     difference: Difference | None = None
@@ -81,10 +83,16 @@ def build_table(runs: Iterable[Row], layout: Layout) -> Table:
 
     Raises
     ------
-    UsageError : a cell would average runs that differ in more than the fields averaged over.
+    UsageError : a cell would average runs that differ in more than the fields averaged over, or a run is from before
+        its value was kept.
     """
     groups: dict[tuple[Key, Key], list[Row]] = defaultdict(list)
     for run in runs:
+        if layout.value not in run:
+            raise UsageError(
+                f"Run {run['run_id']} was stored before {layout.value} was kept.",
+                "Give the store it is from, whose log still has it, or compute it anew with --force.",
+            )
         groups[_key(run, layout.rows), _key(run, layout.cols)].append(run)
     _refuse_mixtures(groups.values(), layout)
     cells = {place: _cell(members, layout) for place, members in groups.items()}
@@ -154,8 +162,8 @@ def _cell(members: list[Row], layout: Layout) -> Cell:
     values = {_key(run, layout.over): run[layout.value] for run in done if run[layout.value] is not None}
     numbers = list(values.values())
     center = mean(numbers) if numbers else None
-    diverged = len(chosen) - len(done)
-    return Cell(center, sample_std(numbers), values, best, diverged, spec, tuple(chosen))
+    diverged, never = len(chosen) - len(done), len(done) - len(values)
+    return Cell(center, sample_std(numbers), values, best, diverged, never, spec, tuple(chosen))
 
 
 def _select(members: list[Row], names: Sequence[str]) -> tuple[list[Row], dict[str, Any]]:

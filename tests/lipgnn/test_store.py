@@ -31,7 +31,7 @@ def finished(store):
 
 def test_the_columns_are_those_of_the_contract():
     contract = (
-        "run_id status epochs_run best_epoch train_acc val_acc test_acc last_test_acc train_loss val_loss "
+        "run_id status epochs_run best_epoch epochs_to_90 train_acc val_acc test_acc last_test_acc train_loss val_loss "
         "max_grad_norm parameters seconds seconds_per_epoch peak_memory_mb fingerprint version command"
     )
     assert " ".join(RESULT_FIELDS) == contract

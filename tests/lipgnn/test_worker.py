@@ -19,6 +19,7 @@ def request_for(small_spec, load_for, tmp_path):
             "results": str(tmp_path / "results"),
             "force": False,
             "save_every": 5,
+            "record": [],
         }
 
     return make

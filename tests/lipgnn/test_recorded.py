@@ -1,0 +1,92 @@
+import os
+
+import numpy as np
+import pytest
+from safetensors.numpy import save
+
+from lipgnn.errors import DataError
+from lipgnn.recorded import GRADIENTS, publish_recordings, read_recording, write_recording
+from lipgnn.store import Store
+
+
+def arrays(epochs=200, layers=25):
+    """Numbers over the twenty-four orders of magnitude that gradients can have."""
+    draw = np.random.default_rng(0)
+    numbers = {name: (10 ** draw.uniform(-20, 4, (epochs, layers))).astype(np.float32) for name in GRADIENTS}
+    return {"epochs": np.arange(1, epochs + 1), **numbers}
+
+
+def test_arrays_come_back_as_they_were(tmp_path):
+    written = arrays(3, 2)
+    write_recording(tmp_path / "g", written)
+    found = read_recording(tmp_path / "g")
+    assert found.keys() == written.keys()
+    assert all(np.array_equal(found[name], written[name]) for name in written)
+
+
+@pytest.fixture
+def store(tmp_path):
+    """Run ab has recorded, run cd has not."""
+    store = Store(tmp_path / "results")
+    for run_id in ("ab", "cd"):
+        store.run(run_id).path.mkdir(parents=True)
+    write_recording(store.run("ab").gradients_path, arrays())
+    return store
+
+
+def test_what_is_published_is_small_and_good_to_a_percent(store, tmp_path):
+    assert publish_recordings(store, ["ab", "cd"], tmp_path / "gradients") == ["ab"]
+    (path,) = (tmp_path / "gradients").iterdir()
+    assert path.name == "ab.safetensors"
+    assert os.path.getsize(path) < 30_000
+    found, recorded = read_recording(path), arrays()
+    assert found.keys() == {"epochs", "weight_norm", "input_norm"}
+    assert np.array_equal(found["epochs"], recorded["epochs"])
+    for name in ("weight_norm", "input_norm"):
+        np.testing.assert_allclose(found[name], recorded[name], rtol=0.02)
+    large = recorded["weight_norm"] > 1e-8
+    np.testing.assert_allclose(found["weight_norm"][large], recorded["weight_norm"][large], rtol=0.01)
+
+
+def test_publishing_twice_gives_the_same_bytes(store, tmp_path):
+    publish_recordings(store, ["ab"], tmp_path / "gradients")
+    first = (tmp_path / "gradients" / "ab.safetensors").read_bytes()
+    publish_recordings(store, ["ab"], tmp_path / "gradients")
+    assert (tmp_path / "gradients" / "ab.safetensors").read_bytes() == first
+
+
+def test_a_gradient_of_zero_and_one_that_is_not_there_stay_what_they_are(store, tmp_path):
+    recorded = arrays(2, 2)
+    recorded["weight_norm"][0, 0] = 0
+    recorded["input_norm"][:] = np.nan
+    write_recording(store.run("ab").gradients_path, recorded)
+    publish_recordings(store, ["ab"], tmp_path / "gradients")
+    found = read_recording(tmp_path / "gradients" / "ab.safetensors")
+    assert found["weight_norm"][0, 0] == 0 < found["weight_norm"][1, 1]
+    assert np.isnan(found["input_norm"]).all()
+
+
+def test_nothing_recorded_is_nothing_published(store, tmp_path):
+    assert publish_recordings(store, ["cd"], tmp_path / "gradients") == []
+    assert not (tmp_path / "gradients").exists()
+
+
+@pytest.mark.parametrize(
+    "content, reason",
+    [
+        (b"", "Cannot use"),
+        (b"\x10\x00\x00\x00\x00\x00\x00\x00{", "Cannot use"),
+        (save({"epochs": np.arange(2)}), "schema version None"),
+        (save({"epochs": np.arange(2)}, metadata={"schema": "9"}), "schema version '9'"),
+        (save({"epochs": np.arange(2)}, metadata={"schema": "1"}), "no arrays"),
+        (save({"weight_norm": np.ones((2, 2))}, metadata={"schema": "1"}), "no arrays"),
+        (save({"epochs": np.arange(3), "weight_norm": np.ones((2, 2))}, metadata={"schema": "1"}), "no arrays"),
+    ],
+)
+def test_a_damaged_file_is_named(tmp_path, content, reason):
+    path = tmp_path / "gradients.safetensors"
+    path.write_bytes(content)
+    with pytest.raises(DataError) as caught:
+        read_recording(path)
+    assert str(path) in caught.value.message and reason in caught.value.message
+    assert "--record gradients --force" in caught.value.hint
