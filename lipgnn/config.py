@@ -11,13 +11,14 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import ParseError
 
-from lipgnn.catalog import DATASETS, MODELS
+from lipgnn.catalog import MODELS, dataset_entry
 from lipgnn.errors import UsageError, unknown_name
+from lipgnn.neighbors_match import is_trees, parse_trees, protocol
 from lipgnn.spec import FIELDS, HOW, RunSpec, parse_value
 
 ENVIRONMENT_PREFIX = "LIPGNN_"
 # Variables of the same prefix that are not fields of a run.
-PATH_VARIABLES = ("LIPGNN_DATA", "LIPGNN_RESULTS")
+PATH_VARIABLES = ("LIPGNN_DATA", "LIPGNN_CACHE", "LIPGNN_OGB_URL", "LIPGNN_RESULTS")
 
 
 @dataclass(frozen=True)
@@ -64,11 +65,11 @@ def resolve(flags: Mapping[str, Any], environ: Mapping[str, str], config: Path |
     dataset = chosen.get("dataset", (FIELDS["dataset"].default, ""))[0]
     model = chosen.get("model", (FIELDS["model"].default, ""))[0]
     layers = [
-        (DATASETS.get(dataset), f"default of data set {dataset}"),
-        (MODELS[model], f"default of model {model}"),
+        (_defaults_of(dataset, model), f"default of data set {dataset}"),
+        (MODELS[model].defaults, f"default of model {model}"),
     ]
-    for entry, source in layers:
-        for name, value in (entry.defaults if entry else {}).items():
+    for defaults, source in layers:
+        for name, value in defaults.items():
             chosen.setdefault(name, (value, source))
     spec = RunSpec(**{name: value for name, (value, _) in chosen.items()})
     return Resolved(spec, {name: chosen[name][1] if name in chosen else "built-in" for name in FIELDS})
@@ -92,6 +93,14 @@ def unknown_variables(environ: Mapping[str, str]) -> list[str]:
     """Variables that look as if they were meant for this tool and are not."""
     known = {ENVIRONMENT_PREFIX + name.upper() for name in FIELDS} | set(PATH_VARIABLES)
     return sorted(name for name in environ if name.startswith(ENVIRONMENT_PREFIX) and name not in known)
+
+
+def _defaults_of(dataset: str, model: str) -> dict[str, Any]:
+    """Options that a data set has of its own; those of trees depend on the radius in their name and on the model."""
+    if is_trees(dataset):
+        return protocol(parse_trees(dataset), model)
+    entry = dataset_entry(dataset)
+    return entry.defaults if entry else {}
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -7,11 +7,11 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
+from lipgnn.flow import Graphs
 from lipgnn.models import DeepGNN
-from lipgnn.runtime import dgl
 
 
-def first_nonfinite_output(network: DeepGNN, graph: dgl.DGLGraph, x: torch.Tensor) -> str | None:
+def first_nonfinite_output(network: DeepGNN, graph: Graphs, x: torch.Tensor) -> str | None:
     """The first part, from the input on, whose output has a value that is not finite; None if all are."""
     offenders: list[str] = []
 

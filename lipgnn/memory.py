@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import importlib
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -13,9 +13,9 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from lipgnn.flow import Graphs, per_block
 from lipgnn.models import DeepGNN
 from lipgnn.recompute import Randomness, buffers_kept
-from lipgnn.runtime import dgl
 from lipgnn.system_memory import memory_in_use
 
 # From here on a run is big, and its memory is told beforehand.
@@ -121,57 +121,61 @@ def plan_memory(expected: Estimate, requested: str, free: int) -> MemoryPlan:
 
 
 def estimate(
-    network: DeepGNN, graph: dgl.DGLGraph, features: torch.Tensor, loss: Callable[[torch.Tensor], torch.Tensor]
+    network: DeepGNN, graph: Graphs, features: torch.Tensor, loss: Callable[[torch.Tensor], torch.Tensor]
 ) -> Estimate:
     """Take a step through the first two blocks and count what it allocates; nothing else is changed.
 
-    Two, because what the second adds to the first is what every further one will. Memory that an operation
-    takes and gives back within itself is not seen.
+    Two, because what the second adds to the first is what every further one will; but through all where each has a
+    graph of its own. Memory that an operation takes and gives back within itself is not seen.
 
     Parameters
     ----------
     loss : logits (N, C) → the value to differentiate.
     """
     network.train()
+    layers = len(network.blocks)
+    probed = layers if isinstance(graph, Sequence) else min(_PROBED, layers)
     if network.checkpoint_every:
         # Torch's checkpoint will import its compiler, some 130 MB; here, so that they are counted.
         importlib.import_module("torch._dynamo")
     with Randomness.now(features.device).again(), buffers_kept(network), _all_kept(network):
-        probe = _probe(network, graph, features, loss)
+        probe = _probe(network, graph, features, loss, probed)
     weights = sum(p.numel() * p.element_size() for p in network.parameters())
     return Estimate(
         now=memory_in_use(features.device),
         step=probe.peak + COPIES * weights,
-        block=0 if network.reversible else probe.last,
+        block=0 if network.reversible else probe.block,
         boundary=probe.boundary,
-        layers=len(network.blocks),
-        probed=min(_PROBED, len(network.blocks)),
+        layers=layers,
+        probed=probed,
     )
 
 
 @dataclass(frozen=True)
 class _Probe:
-    """Bytes: the most a step had at once, what the last block of the trial kept, the size of a block's input."""
+    """Bytes: the most a step had at once, what a further block keeps, the size of a block's input."""
 
     peak: int
-    last: int
+    block: int
     boundary: int
 
 
 def _probe(
-    network: DeepGNN, graph: dgl.DGLGraph, features: torch.Tensor, loss: Callable[[torch.Tensor], torch.Tensor]
+    network: DeepGNN, graph: Graphs, features: torch.Tensor, loss: Callable[[torch.Tensor], torch.Tensor], probed: int
 ) -> _Probe:
     with _Allocations() as allocations:
         x = network.encoder(features)
         boundary = x.nbytes
         kept = [allocations.now]
-        for block in network.blocks[:_PROBED]:
-            x = network.run([block], graph, x)
+        for block, own in zip(network.blocks[:probed], per_block(graph, probed), strict=True):
+            x = network.run([block], own, x)
             kept.append(allocations.now)
         value = loss(network.decoder(network.dropout(x)))
         del x
         torch.autograd.grad(value, [p for p in network.parameters() if p.requires_grad], allow_unused=True)
-    return _Probe(allocations.peak, kept[-1] - kept[-2], boundary)
+    # The last of two, or the mean of all; then no estimate goes beyond what was tried.
+    block = kept[-1] - kept[-2] if probed <= _PROBED else (kept[-1] - kept[0]) // probed
+    return _Probe(allocations.peak, block, boundary)
 
 
 @contextlib.contextmanager

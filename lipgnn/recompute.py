@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from lipgnn.runtime import dgl
+from lipgnn.flow import Graphs, per_block
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,14 @@ def buffers_kept(*modules: nn.Module) -> Iterator[None]:
             setattr(owner, name, buffer)
 
 
-def run_blocks(blocks: Sequence[nn.Module], graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
-    """One block after the other, (N, W) → (N, W)."""
-    for block in blocks:
-        x = block(graph, x)
+def run_blocks(blocks: Sequence[nn.Module], graph: Graphs, x: torch.Tensor) -> torch.Tensor:
+    """One block after the other, (N, W) → (N, W), each on its own graph where there are several."""
+    for block, own in zip(blocks, per_block(graph, len(blocks)), strict=True):
+        x = block(own, x)
     return x
 
 
-def run_checkpointed(blocks: Sequence[nn.Module], graph: dgl.DGLGraph, x: torch.Tensor, every: int) -> torch.Tensor:
+def run_checkpointed(blocks: Sequence[nn.Module], graph: Graphs, x: torch.Tensor, every: int) -> torch.Tensor:
     """The same, with gradients equal bit for bit, keeping the input of every `every`-th block only.
 
     The blocks between are computed again, `every` at a time, when gradients reach them. The last `every` are
@@ -76,15 +76,16 @@ def run_checkpointed(blocks: Sequence[nn.Module], graph: dgl.DGLGraph, x: torch.
     Reference: Chen et al., "Training Deep Nets with Sublinear Memory Cost", 2016.
     """
     blocks = list(blocks)
+    graphs = per_block(graph, len(blocks))
     start, first_end = 0, len(blocks) % every or every
     for end in range(first_end, len(blocks), every):
         segment = blocks[start:end]
         x = checkpoint(
-            functools.partial(run_blocks, segment, graph),
+            functools.partial(run_blocks, segment, graphs[start:end]),
             x,
             use_reentrant=False,
             # torch repeats the random numbers, but not the buffers.
             context_fn=lambda segment=segment: (contextlib.nullcontext(), buffers_kept(*segment)),
         )
         start = end
-    return run_blocks(blocks[start:], graph, x)
+    return run_blocks(blocks[start:], graphs[start:], x)

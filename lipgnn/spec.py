@@ -18,14 +18,18 @@ from lipgnn.catalog import (
     KERNELS,
     MODELS,
     NO_NORM,
+    NORM_PLACES,
     RESIDUALS,
     SCORE_NORMS,
     STACKS,
+    check_batches_fit,
     check_norm_fits,
+    check_norm_place,
     check_stack_fits,
 )
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.files import sha256
+from lipgnn.neighbors_match import is_trees
 
 # Part of every run id: raise it when the same specification starts to mean another computation.
 SCHEMA = 1
@@ -36,7 +40,15 @@ HOW = ("device", "kernel", "checkpoint_every")
 
 # Fields that came later, with what runs were before they existed: older rows and models are read with these values,
 # and a run that has them keeps the id it always had.
-LATER = {"stack": "plain", "checkpoint_every": "0", "layer_dropout": 0.0}
+LATER = {
+    "stack": "plain",
+    "checkpoint_every": "0",
+    "layer_dropout": 0.0,
+    "norm_place": "branch",
+    "batch_size": 0,
+    "fanout": 10,
+    "eval_every": 1,
+}
 
 _NORM_NAMES = ", ".join([NO_NORM, *SCORE_NORMS, *FEATURE_NORMS])
 
@@ -55,7 +67,9 @@ class RunSpec:
     UsageError : a value of the wrong type, outside its limits, or in contradiction to another.
     """
 
-    dataset: str = _option("cora", "Data set: a name of `lipgnn datasets list`, a file or a folder.")
+    dataset: str = _option(
+        "cora", "Data set: a name of `lipgnn datasets list`, a file or a folder; :undirected may follow."
+    )
     split: str = _option("public", "Split: public, geom-gcn:K or random:SEED[:TRAIN:VAL] (per class).")
     missing: float = _option(0.0, "Share of nodes outside the training set whose features are erased.", low=0, high=1)
     model: str = _option("gat", "Kind of layer.", choices=tuple(MODELS))
@@ -69,19 +83,27 @@ class RunSpec:
         "Whether a layer's output is added to its input, as it is or divided by √layers.",
         choices=RESIDUALS,
     )
+    norm_place: str = _option("branch", "Where the feature norm acts.", choices=tuple(NORM_PLACES))
     weight_norm: str = _option("none", "Bound on the weights of a layer (only none so far).", choices=("none",))
     activation: str = _option("elu", "After every layer.", choices=("elu", "relu", "tanh", "none"))
     dropout: float = _option(0.6, "Dropout on the input of encoder and decoder.", low=0, below=1)
     layer_dropout: float = _option(0.0, "Dropout on the input of every layer.", low=0, below=1)
     attn_dropout: float = _option(0.0, "Dropout on the attention weights of every layer.", low=0, below=1)
-    features: str = _option("row", "Features as given, or rows scaled to sum 1.", choices=FEATURE_FORMS)
+    features: str = _option(
+        "row",
+        "Features as given, rows scaled to sum 1, or svd: not the data's own, but a substitute made from the graph.",
+        choices=FEATURE_FORMS,
+    )
     lr: float = _option(0.005, "Learning rate of Adam.", low=1e-12, high=1e3)
     weight_decay: float = _option(5e-3, "L2 penalty of Adam.", low=0, high=1e3)
     clip: float = _option(0.0, "Largest norm of the whole gradient; 0 is off.", low=0, high=1e12)
-    schedule: str = _option("none", "Course of the learning rate.", choices=("none", "plateau", "cosine"))
+    schedule: str = _option("none", "Course of the learning rate.", choices=("none", "plateau", "cosine", "halve"))
+    batch_size: int = _option(0, "Nodes, or graphs, a step; 0 is all at once.", low=0)
+    fanout: int = _option(10, "Neighbours sampled for a node in every layer, where nodes come in batches.", low=1)
+    eval_every: int = _option(1, "Epochs between evaluations.", low=1)
     epochs: int = _option(200, "Largest number of epochs.", low=1)
     patience: int = _option(50, "Stop after so many epochs without a better validation; 0 is off.", low=0)
-    select: str = _option("val_acc", "What chooses the best epoch.", choices=("val_acc", "val_loss"))
+    select: str = _option("val_acc", "What chooses the best epoch.", choices=("val_acc", "val_loss", "train_acc"))
     seed: int = _option(0, "Seed of weights and dropout.", low=0, high=2**32 - 1)
     device: str = _option("auto", "auto, cpu, cuda or cuda:K.")
     dtype: str = _option("float32", "Floating-point type.", choices=("float32", "float64"))
@@ -98,6 +120,8 @@ class RunSpec:
             object.__setattr__(self, option.name, parse_value(option.name, getattr(self, option.name)))
         check_norm_fits(self.norm, self.model)
         check_stack_fits(self.stack, self.residual, self.hidden, _distance(self.checkpoint_every))
+        check_norm_place(self.norm_place, self.stack)
+        check_batches_fit(self.batch_size, self.stack, many_graphs=is_trees(self.dataset))
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> RunSpec:

@@ -160,10 +160,12 @@ def _epochs(
         try:
             while not training.finished:
                 record = training.step()
-                run.append_log(asdict(record))
+                if record:
+                    run.append_log(asdict(record))
                 if recorder:
                     recorder.end_epoch(training.epoch)
-                yield record
+                if record:
+                    yield record
                 if training.finished:
                     break
                 if should_stop():

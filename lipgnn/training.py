@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Callable
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -11,18 +12,28 @@ from typing import Any
 import torch
 from torch import nn
 
+from lipgnn import metrics
+from lipgnn.batches import Batch, batches_of, logits_of
 from lipgnn.checkpoint import CheckpointFile, Tensors, save_model
-from lipgnn.datasets import Dataset
+from lipgnn.datasets import Dataset, TreeDataset
 from lipgnn.divergence import first_nonfinite_gradient, first_nonfinite_output
+from lipgnn.flow import Graphs
 from lipgnn.models import DeepGNN
-from lipgnn.optimizer import adam, schedule, without_infinities
+from lipgnn.optimizer import adam, schedule, watches, without_infinities
 from lipgnn.runtime import seed_all
 from lipgnn.spec import RunSpec
+
+# An evaluation is better by training accuracy only where it is by more than this (Alon & Yahav 2021).
+LEAST_GAIN = 1e-4
 
 
 @dataclass(frozen=True)
 class Epoch:
-    """What one epoch came to; also one line of log.jsonl. Metrics are of the updated weights, without dropout."""
+    """What came of the epochs since the last evaluation; also one line of log.jsonl.
+
+    Metrics are of the updated weights, without dropout; `acc` is the metric of the data set (see lipgnn.metrics).
+    The norm of the gradient is the largest of all steps.
+    """
 
     epoch: int
     train_loss: float
@@ -50,19 +61,15 @@ class Training:
     device : where.
     """
 
-    def __init__(self, spec: RunSpec, dataset: Dataset, device: torch.device):
+    def __init__(self, spec: RunSpec, dataset: Dataset | TreeDataset, device: torch.device):
         self.spec = spec
         self.dataset = dataset
         seed_all(spec.seed)
         self.network = DeepGNN.from_spec(spec, dataset.num_features, dataset.num_classes).to(device)
         self.optimizer = adam(self.network, spec)
         self.scheduler = schedule(spec, self.optimizer)
-        self.graph = dataset.graph.to(device)
-        self.features = dataset.features.to(device, getattr(torch, spec.dtype))
-        self.labels = dataset.labels.to(device)
-        # Numbers instead of masks: to count the nodes of a mask, a GPU would have to be waited for.
-        masks = {"train": dataset.train_mask, "val": dataset.val_mask, "test": dataset.test_mask}
-        self.parts = {part: mask.nonzero().flatten().to(device) for part, mask in masks.items()}
+        self.batches = batches_of(spec, dataset, device)
+        self.labels, self.parts = self.batches.labels, self.batches.parts
         self.device = device
         self.epoch = 0
         self.seconds = 0.0
@@ -70,60 +77,76 @@ class Training:
         self.last: Epoch | None = None
         self.best: Epoch | None = None
         self.best_weights: Tensors = {}
+        # Of the epochs since the last evaluation.
+        self._unreported = {"grad_norm": 0.0, "seconds": 0.0}
         self._before = _copy(self.network.state_dict())
         # Where training and evaluation compute the same, the evaluation of an epoch is the forward of the next.
-        self._shares_forward = not _differs_in_training(self.network)
+        self._shares_forward = self.batches.shares_forward and not _differs_in_training(self.network)
         self._logits: torch.Tensor | None = None
 
-    def step(self) -> Epoch:
-        """Train for one epoch and evaluate.
+    def step(self) -> Epoch | None:
+        """Train for one epoch and, if it is time, evaluate; None if it is not.
 
-        The device is waited for twice: for the loss with the norm of its gradient, and for the metrics.
+        On a whole graph, the device is waited for twice: for the loss with the norm of its gradient, and for the
+        metrics.
 
         Raises
         ------
-        Diverged : the weights are those before the step, whose loss and gradients were the last finite ones.
+        Diverged : the weights are those before the last step, whose loss and gradients were the last finite ones.
         """
         began = time.perf_counter()
-        grad_norm = self._backward()
-        for kept, now in zip(self._before.values(), self.network.state_dict().values(), strict=True):
-            kept.copy_(now)
         lr = self.optimizer.param_groups[0]["lr"]
-        self.optimizer.step()
-        metrics = self._evaluate()
-        if metrics is None:
-            where = self._first_bad_output()
-            self.network.load_state_dict(self._before)
-            raise Diverged(where)
-        self._advance_schedule(metrics["val_loss"])
-        self.epoch += 1
+        epoch = self.epoch + 1
+        grad_norm = max(self._learn(batch) for batch in self.batches.epoch(epoch))
+        due = epoch % self.spec.eval_every == 0 or epoch == self.spec.epochs
+        found = self._evaluate() if due else None
+        self._advance_schedule(found)
+        self.epoch = epoch
         self.max_grad_norm = max(self.max_grad_norm, grad_norm)
         seconds = time.perf_counter() - began
         self.seconds += seconds
-        record = Epoch(self.epoch, **metrics, grad_norm=grad_norm, lr=lr, best_epoch=self.epoch, seconds=seconds)
-        self.last = self._select(record)
+        so_far = self._unreported
+        so_far = {"grad_norm": max(so_far["grad_norm"], grad_norm), "seconds": so_far["seconds"] + seconds}
+        if found is None:
+            self._unreported = so_far
+            return None
+        self._unreported = {"grad_norm": 0.0, "seconds": 0.0}
+        self.last = self._select(Epoch(epoch, **found, **so_far, lr=lr, best_epoch=epoch))
         return self.last
 
-    def _backward(self) -> float:
-        """Gradients of the training loss, clipped; returns their norm before that."""
+    def _learn(self, batch: Batch) -> float:
+        """One step on a batch; returns the norm of the gradient."""
+        grad_norm = self._backward(batch)
+        for kept, now in zip(self._before.values(), self.network.state_dict().values(), strict=True):
+            kept.copy_(now)
+        self.optimizer.step()
+        return grad_norm
+
+    def _backward(self, batch: Batch) -> float:
+        """Gradients of the loss on a batch, clipped; returns their norm before that."""
         self.network.train()
         self.optimizer.zero_grad()
-        logits = self.network(self.graph, self.features) if self._logits is None else self._logits
+        logits = self.network(batch.graph, batch.features) if self._logits is None else self._logits
         self._logits = None
-        loss = self.loss(logits)
+        loss = self._loss(batch, logits)
         loss.backward()
         gradients = [p.grad for p in self.network.parameters() if p.grad is not None]
         norms = [torch.linalg.vector_norm(g, dtype=torch.float64) for g in gradients]
         total = torch.linalg.vector_norm(torch.stack(norms))
         loss_value, grad_norm = torch.stack([loss.detach().double(), total]).tolist()
         if not math.isfinite(loss_value):
-            raise Diverged(self._first_bad_output())
+            raise Diverged(self._first_bad_output(batch))
         if not math.isfinite(grad_norm):
             raise Diverged(f"gradient of the {first_nonfinite_gradient(self.network) or 'loss'}")
         if 0 < self.spec.clip < grad_norm:
             for gradient in gradients:
                 gradient.mul_(self.spec.clip / grad_norm)
         return grad_norm
+
+    def example(self) -> tuple[Graphs, torch.Tensor, Callable[[torch.Tensor], torch.Tensor]]:
+        """Graph and features of the first batch, and the loss on its logits."""
+        batch = next(iter(self.batches.epoch(1)))
+        return batch.graph, batch.features, lambda logits: self._loss(batch, logits)
 
     def checkpoint_blocks(self, every: int) -> None:
         """Keep the activations of every `every`-th block only; 0 keeps all."""
@@ -132,43 +155,56 @@ class Training:
 
     @property
     def finished(self) -> bool:
-        """Whether the epochs are used up or patience has run out."""
+        """Whether the epochs are used up, patience has run out, or there is nothing left to learn."""
         waited = self.epoch - self.best.epoch if self.best else 0
-        return self.epoch >= self.spec.epochs or (self.spec.patience > 0 and waited >= self.spec.patience)
+        learned = self.spec.select == "train_acc" and self.best is not None and self.best.train_acc == 1
+        out_of_patience = self.spec.patience > 0 and waited >= self.spec.patience
+        return self.epoch >= self.spec.epochs or out_of_patience or learned
 
-    def _evaluate(self) -> dict[str, float] | None:
-        """Losses and accuracies without dropout; None where an output is not finite."""
+    def _evaluate(self) -> dict[str, float]:
+        """Losses and metrics without dropout; where an output is not finite, the last step is taken back."""
+        metric = self.dataset.metric
+        logits = self._all_logits()
+        found = {}
+        for part, items in self.parts.items():
+            own, labels = logits[items], self.labels[items]
+            found[f"{part}_acc"] = metrics.score(metric, own, labels)
+            if part != "test":
+                found[f"{part}_loss"] = metrics.loss(metric, own, labels).double()
+        finite, *values = torch.stack([logits.isfinite().all().double(), *found.values()]).tolist()
+        if not finite:
+            where = self._first_bad_output(*self.batches.everything())
+            self.network.load_state_dict(self._before)
+            raise Diverged(where)
+        return dict(zip(found, values, strict=True))
+
+    def _all_logits(self) -> torch.Tensor:
+        """Those of all nodes, or graphs, as they are in evaluation."""
         if self._shares_forward:
-            self._logits = self.network(self.graph, self.features)
-            logits = self._logits.detach()
-        else:
-            self.network.eval()
-            with torch.no_grad():
-                logits = self.network(self.graph, self.features)
-        correct = (logits.argmax(dim=1) == self.labels).double()
-        metrics = {f"{part}_acc": correct[nodes].mean() for part, nodes in self.parts.items()}
-        metrics |= {f"{part}_loss": self.loss(logits, part).double() for part in ("train", "val")}
-        finite, *values = torch.stack([logits.isfinite().all().double(), *metrics.values()]).tolist()
-        return dict(zip(metrics, values, strict=True)) if finite else None
+            (batch,) = self.batches.everything()
+            self._logits = self.network(batch.graph, batch.features)
+            return self._logits.detach()
+        self.network.eval()
+        return logits_of(self.network, self.batches)
 
-    def loss(self, logits: torch.Tensor, part: str = "train") -> torch.Tensor:
-        """Mean cross-entropy over a part of the split."""
-        nodes = self.parts[part]
-        return nn.functional.cross_entropy(logits[nodes], self.labels[nodes])
+    def _loss(self, batch: Batch, logits: torch.Tensor) -> torch.Tensor:
+        return metrics.loss(self.dataset.metric, batch.of_items(logits), self.labels[batch.items])
 
-    def _first_bad_output(self) -> str:
-        where = first_nonfinite_output(self.network, self.graph, self.features)
-        return f"output of the {where or 'loss'}"
+    def _first_bad_output(self, *batches: Batch) -> str:
+        found = (first_nonfinite_output(self.network, batch.graph, batch.features) for batch in batches)
+        return f"output of the {next(filter(None, found), 'loss')}"
 
-    def _advance_schedule(self, val_loss: float) -> None:
-        if isinstance(self.scheduler, torch.optim.lr_scheduler.ReduceLROnPlateau):
-            self.scheduler.step(val_loss)
-        elif self.scheduler is not None:
+    def _advance_schedule(self, found: dict[str, float] | None) -> None:
+        """After every epoch, or after evaluations where the schedule watches what they find."""
+        watched = watches(self.spec)
+        if watched and found:
+            self.scheduler.step(found[watched])
+        elif self.scheduler is not None and not watched:
             self.scheduler.step()
 
     def _select(self, record: Epoch) -> Epoch:
-        """Keep the weights if this epoch is the best so far by validation alone; the earlier wins a tie."""
-        if self.best is None or _merit(record, self.spec.select) > _merit(self.best, self.spec.select):
+        """Keep the weights if this epoch is the best so far by what `select` names alone; the earlier wins a tie."""
+        if self.best is None or _better(record, self.best, self.spec.select):
             self.best, self.best_weights = record, _copy(self.network.state_dict())
             return record
         return replace(record, best_epoch=self.best.epoch)
@@ -202,6 +238,7 @@ class Training:
             "epoch": self.epoch,
             "seconds": self.seconds,
             "max_grad_norm": self.max_grad_norm,
+            "unreported": self._unreported,
             "last": asdict(self.last) if self.last else None,
             "best": asdict(self.best) if self.best else None,
             "lr": self.optimizer.param_groups[0]["lr"],
@@ -229,6 +266,7 @@ class Training:
         if "cuda" in groups["rng"] and self.device.type == "cuda":
             torch.cuda.set_rng_state(groups["rng"]["cuda"], self.device)
         self.epoch, self.seconds, self.max_grad_norm = state["epoch"], state["seconds"], state["max_grad_norm"]
+        self._unreported = state.get("unreported", self._unreported)
         self.last = Epoch(**state["last"]) if state["last"] else None
         self.best = Epoch(**state["best"]) if state["best"] else None
 
@@ -241,10 +279,12 @@ def _differs_in_training(network: nn.Module) -> bool:
     )
 
 
-def _merit(record: Epoch, select: str) -> tuple[float, float]:
-    """Larger is better; the other validation metric breaks ties."""
-    merit = (record.val_acc, -record.val_loss)
-    return merit if select == "val_acc" else merit[::-1]
+def _better(record: Epoch, best: Epoch, select: str) -> bool:
+    """By validation the other of its metrics breaks ties; by training accuracy a gain has to be more than nothing."""
+    if select == "train_acc":
+        return record.train_acc > best.train_acc + LEAST_GAIN
+    merit, former = ((one.val_acc, -one.val_loss) for one in (record, best))
+    return merit > former if select == "val_acc" else merit[::-1] > former[::-1]
 
 
 def _copy(weights: Tensors) -> Tensors:

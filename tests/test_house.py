@@ -13,13 +13,15 @@ MODULES = sorted(path for top in ("lipgnn", "cli") for path in (ROOT / top).rglo
 # From the bottom up; a module imports from its own level or from below.
 LEVELS = [
     ("lipgnn", "lipgnn.errors"),
-    ("lipgnn.files", "lipgnn.catalog", "lipgnn.claims"),
+    ("lipgnn.files", "lipgnn.catalog", "lipgnn.neighbors_match", "lipgnn.claims"),
     ("lipgnn.spec", "lipgnn.runtime", "lipgnn.system_memory"),
     ("lipgnn.config", "lipgnn.grid", "lipgnn.study", "lipgnn.norms", "lipgnn.kernels"),
     ("lipgnn.nn",),
-    ("lipgnn.models", "lipgnn.recompute", "lipgnn.reversible"),
+    ("lipgnn.models", "lipgnn.flow", "lipgnn.recompute", "lipgnn.reversible"),
     (
+        "lipgnn.batches",
         "lipgnn.datasets",
+        "lipgnn.metrics",
         "lipgnn.store",
         "lipgnn.recorded",
         "lipgnn.recording",
@@ -52,6 +54,7 @@ TORCH_FREE += [
     "lipgnn.bench.store",
     "lipgnn.bench.sweep",
     "lipgnn.report.page",
+    "lipgnn.report.blocks",
     "cli.main",
     "cli.train",
     "cli.sweep",

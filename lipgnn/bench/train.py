@@ -115,8 +115,9 @@ def epoch(spec: RunSpec, dataset: Dataset) -> Step:
     """A step that trains for one more epoch and evaluates."""
     training = Training(spec, dataset, CPU)
     # Made here, so that no epoch is the one that makes them.
-    training.graph.create_formats_()
-    Adjacency.of(training.graph)
+    graph = training.batches.graph
+    graph.create_formats_()
+    Adjacency.of(graph)
 
     def step() -> None:
         try:

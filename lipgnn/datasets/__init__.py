@@ -10,16 +10,32 @@ import dataclasses
 import os
 from pathlib import Path
 
+from lipgnn.catalog import UNDIRECTED
 from lipgnn.datasets import planted
 from lipgnn.datasets.dataset import Dataset, prepare
 from lipgnn.datasets.formats import detect
 from lipgnn.datasets.locate import data_directory, locate
 from lipgnn.datasets.npz import write_npz
+from lipgnn.datasets.prepare import fingerprint, prepare_edges
 from lipgnn.datasets.source import Source, Split
 from lipgnn.datasets.splits import choose
 from lipgnn.datasets.statistics import describe
+from lipgnn.datasets.trees import TreeDataset, load_trees
+from lipgnn.errors import UsageError
+from lipgnn.neighbors_match import is_trees, parse_trees
 
-__all__ = ["Dataset", "Source", "Split", "data_directory", "describe", "load", "prepare", "read", "write_npz"]
+__all__ = [
+    "Dataset",
+    "Source",
+    "Split",
+    "data_directory",
+    "describe",
+    "identify",
+    "load",
+    "prepare",
+    "read",
+    "write_npz",
+]
 
 
 def load(
@@ -29,7 +45,7 @@ def load(
     missing: float = 0.0,
     features: str = "raw",
     data_dir: Path | None = None,
-) -> Dataset:
+) -> Dataset | TreeDataset:
     """Find, read and prepare a data set.
 
     Parameters
@@ -37,7 +53,7 @@ def load(
     name_or_path : a name of the catalog or the data directory, or a path in any readable format.
     split : which split; see `lipgnn.datasets.splits`.
     missing : share of the nodes outside the training mask whose features are erased.
-    features : "raw", or "row" for rows that sum to one.
+    features : "raw"; "row" for rows that sum to one; or "svd" for a substitute made from the graph.
     data_dir : where to look for data that does not ship, in place of `data_directory()`.
 
     Raises
@@ -45,14 +61,35 @@ def load(
     DataError : data that is missing or damaged.
     UsageError : an unknown name or split, or an option out of range.
     """
+    if is_trees(name_or_path):
+        return load_trees(name_or_path, split=split, missing=missing, features=features)
     source = read(name_or_path, data_dir=data_dir)
     return prepare(source, choose(source, split, data_dir=data_dir), features=features, missing=missing)
 
 
+def identify(name_or_path: str | os.PathLike[str], *, split: str = "public", data_dir: Path | None = None) -> str:
+    """The fingerprint that `load` gives, whatever the feature options; errors as there."""
+    if is_trees(name_or_path):
+        return load(name_or_path, split=split).fingerprint
+    source = read(name_or_path, data_dir=data_dir)
+    return fingerprint(source, prepare_edges(source), choose(source, split, data_dir=data_dir))
+
+
 def read(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None) -> Source:
-    """Find and read a data set as published; parameters and errors as in `load`."""
+    """Find and read a data set as published; parameters and errors as in `load`.
+
+    Behind a name or path, `:undirected` takes every edge in both directions.
+    """
+    if isinstance(name_or_path, str) and name_or_path.endswith(UNDIRECTED):
+        source = read(name_or_path.removesuffix(UNDIRECTED), data_dir=data_dir)
+        return dataclasses.replace(source, name=source.name + UNDIRECTED, directed=False)
     if name_or_path == planted.NAME:
         return planted.generate()
+    if is_trees(name_or_path):
+        graphs = parse_trees(name_or_path).graphs
+        raise UsageError(
+            f"Data set {name_or_path!r} is {graphs:,} graphs and no single one.", "It can be trained on, not shown."
+        )
     path = locate(name_or_path, data_dir=data_dir)
     source = detect(path)(path)
     if path != Path(name_or_path) and source.name != name_or_path:

@@ -5,6 +5,7 @@ from lipgnn.nn.gat import GATConv
 from lipgnn.nn.gcn import GCNConv
 from lipgnn.nn.ggnn import GGNNConv
 from lipgnn.nn.gin import GINConv
+from lipgnn.nn.key_value_embedding import KeyValueEmbedding
 from lipgnn.nn.transformer import TransformerConv
 
-__all__ = ["FeatureLinear", "GATConv", "GCNConv", "GGNNConv", "GINConv", "TransformerConv"]
+__all__ = ["FeatureLinear", "GATConv", "GCNConv", "GGNNConv", "GINConv", "KeyValueEmbedding", "TransformerConv"]

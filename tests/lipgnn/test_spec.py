@@ -19,7 +19,7 @@ def test_the_fields_are_those_of_the_contract_in_their_order():
         "attn_dropout features lr weight_decay schedule epochs patience select seed device dtype kernel"
     )
     # Additions to the contract's list.
-    added = ("clip", "stack", "checkpoint_every", "layer_dropout")
+    added = ("clip", "stack", "checkpoint_every", "layer_dropout", "norm_place", "batch_size", "fanout", "eval_every")
     assert " ".join(name for name in FIELDS if name not in added) == contract
 
 

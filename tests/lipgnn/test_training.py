@@ -46,7 +46,7 @@ def test_a_step_is_adam_on_the_cross_entropy_of_the_training_nodes(training):
     optimizer = torch.optim.Adam(network.parameters(), lr=spec.lr, weight_decay=spec.weight_decay)
     for _ in range(3):
         optimizer.zero_grad()
-        logits = network(twin.graph, twin.features)[twin.parts["train"]]
+        logits = network(twin.batches.graph, twin.batches.features)[twin.parts["train"]]
         probabilities = logits.log_softmax(dim=1)
         labels = twin.labels[twin.parts["train"]]
         loss = -probabilities[torch.arange(len(labels)), labels].mean()
@@ -101,7 +101,7 @@ def test_metrics_are_those_of_the_updated_weights_without_dropout(training):
     record = state.step()
     state.network.eval()
     with torch.no_grad():
-        predicted = state.network(state.graph, state.features).argmax(dim=1)
+        predicted = state.network(state.batches.graph, state.batches.features).argmax(dim=1)
     for part in ("train", "val", "test"):
         nodes = state.dataset.split.parts[part].nonzero()[0]
         hits = sum(int(predicted[node] == state.labels[node]) for node in nodes.tolist())

@@ -1,0 +1,79 @@
+"""One step's worth of data, and what gives one after the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Protocol
+
+import torch
+from torch import nn
+
+from lipgnn.datasets import Dataset, TreeDataset
+from lipgnn.flow import Graphs
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """One step's worth of data.
+
+    Attributes
+    ----------
+    graph, features : what the network is called with.
+    items : (B,) numbers of the nodes, or of the graphs, that are learned from or asked about.
+    rows : where their logits are in the output; None where the output is theirs and nothing else.
+    """
+
+    graph: Graphs
+    features: torch.Tensor
+    items: torch.Tensor
+    rows: torch.Tensor | slice | None = None
+
+    def of_items(self, logits: torch.Tensor) -> torch.Tensor:
+        """The rows of the items, in their order."""
+        return logits if self.rows is None else logits[self.rows]
+
+
+class Batches(Protocol):
+    """Where the steps of a run come from.
+
+    Attributes
+    ----------
+    labels : of all items.
+    parts : numbers of the items of every part of the split. Numbers instead of masks: to count the items of a mask, a
+        GPU would have to be waited for.
+    shares_forward : whether a step and an evaluation are one and the same call of the network.
+    """
+
+    labels: torch.Tensor
+    parts: dict[str, torch.Tensor]
+    shares_forward: bool
+
+    def epoch(self, number: int) -> Iterator[Batch]:
+        """The steps of an epoch, a function of the run's seed and of `number` alone: a resumed run sees the same."""
+
+    def everything(self) -> Iterator[Batch]:
+        """All items in order, for evaluation."""
+
+
+@torch.no_grad()
+def logits_of(network: nn.Module, batches: Batches) -> torch.Tensor:
+    """The output for all items in order, (N, C)."""
+    parts = [batch.of_items(network(batch.graph, batch.features)) for batch in batches.everything()]
+    return parts[0] if len(parts) == 1 else torch.cat(parts)
+
+
+def parts_of(dataset: Dataset | TreeDataset, device: torch.device) -> dict[str, torch.Tensor]:
+    """Numbers of the items of every part of the split."""
+    masks = dataset.split.parts.items()
+    return {part: torch.tensor(mask.nonzero()[0], device=device) for part, mask in masks}
+
+
+def generator_of(seed: int, epoch: int) -> torch.Generator:
+    """The source of all that is drawn for the batches of an epoch."""
+    return torch.Generator(device="cpu").manual_seed(seed * 2**31 + epoch)
+
+
+def shuffled(items: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
+    """The items in an order of their own, on the CPU."""
+    return items.cpu()[torch.randperm(len(items), generator=generator, device="cpu")]

@@ -1,0 +1,77 @@
+"""Training on samples of one graph."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Iterator
+from typing import Any
+
+import torch
+
+from lipgnn.batches.batch import Batch, generator_of, shuffled
+from lipgnn.batches.whole import WholeGraph
+from lipgnn.datasets import Dataset
+from lipgnn.flow import Hop
+from lipgnn.runtime import dgl
+from lipgnn.spec import RunSpec
+
+
+class SampledNodes(WholeGraph):
+    """Some training nodes a step, with a sample of their neighbours, of those neighbours' neighbours, and so on.
+
+    In every layer a node sees itself and at most `fanout` others. Evaluation is on the whole graph, layer after layer,
+    and sees all. Degrees, which GCN divides by, are those in the sample.
+
+    Reference: Hamilton et al., "Inductive Representation Learning on Large Graphs", NeurIPS 2017, by DGL.
+    """
+
+    shares_forward = False
+
+    def __init__(self, spec: RunSpec, dataset: Dataset, device: torch.device):
+        super().__init__(spec, dataset, device)
+        self._seed, self._batch_size, self._device = spec.seed, spec.batch_size, device
+        # A node is never left out of its own sample: hops add the self-loops.
+        self._neighbours = dgl.remove_self_loop(dataset.graph)
+        self._sampler = dgl.dataloading.NeighborSampler([spec.fanout] * spec.layers)
+
+    def epoch(self, number: int) -> Iterator[Batch]:
+        generator = generator_of(self._seed, number)
+        nodes = shuffled(self.parts["train"], generator)
+        dgl.seed(int(torch.randint(2**31 - 1, (), generator=generator, device="cpu")))
+        loader = dgl.dataloading.DataLoader(
+            self._neighbours, nodes, self._sampler, batch_size=self._batch_size, num_workers=0, generator=generator
+        )
+        for inputs, outputs, blocks in _one_by_one(loader):
+            hops = [Hop.of_block(block.to(self._device)) for block in blocks]
+            features = _rows(self.features, inputs.to(self._device))
+            yield Batch(hops, features, outputs.to(self._device))
+
+
+def _one_by_one(loader: Any) -> Iterator[Any]:
+    """What a loader of DGL gives, drawn by one thread: several would draw something else each time."""
+    with warnings.catch_warnings():
+        # It would have the threads of loader and network bound to cores of their own, and the loader has none.
+        warnings.simplefilter("ignore")
+        samples = iter(loader)
+    while True:
+        with _one_thread():
+            sample = next(samples, None)
+        if sample is None:
+            return
+        yield sample
+
+
+@contextlib.contextmanager
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
+
+
+def _rows(features: torch.Tensor, nodes: torch.Tensor) -> torch.Tensor:
+    rows = features.index_select(0, nodes)
+    return rows.coalesce() if rows.is_sparse else rows

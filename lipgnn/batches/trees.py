@@ -1,0 +1,87 @@
+"""Batches of trees: copies of one tree as one graph, made once for every size of batch."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+import torch
+
+from lipgnn.batches.batch import Batch, generator_of, parts_of, shuffled
+from lipgnn.catalog import parse_norm
+from lipgnn.datasets import TreeDataset
+from lipgnn.flow import Graphs, Hop
+from lipgnn.runtime import dgl
+from lipgnn.spec import RunSpec
+
+
+class TreeBatches:
+    """Some graphs a step, in another order every epoch; the logits are those of their roots.
+
+    All graphs are copies of one tree, so a batch is told by the keys and values of its nodes alone. Its nodes are in
+    the order of their depth: first the roots of all copies, then what is one edge away, and so on. Where nodes act on
+    each other along edges only, layer k of L computes those alone from which the root can still be reached, within
+    L − k edges: the same logits for less than half of the work.
+
+    Norms over nodes see those of the batch, in evaluation as well.
+    """
+
+    shares_forward = False
+
+    def __init__(self, spec: RunSpec, dataset: TreeDataset, device: torch.device):
+        self.labels = torch.tensor(dataset.labels_array, device=device)
+        self.parts = parts_of(dataset, device)
+        self._seed, self._layers, self._device = spec.seed, spec.layers, device
+        self._batch_size = spec.batch_size or dataset.trees.graphs
+        self._tree = dgl.graph(tuple(torch.tensor(dataset.edges, device="cpu")))
+        by_depth = np.argsort(dataset.depths, kind="stable")
+        self._place = torch.tensor(np.argsort(by_depth), device="cpu")
+        table = np.stack([dataset.keys.T[by_depth], dataset.values.T[by_depth]])
+        self._table = torch.tensor(table, device=device)  # (2, n, G)
+        self._radius = dataset.trees.radius
+        self._narrows = _acts_along_edges_only(spec)
+        self._graphs: dict[int, Graphs] = {}
+
+    def epoch(self, number: int) -> Iterator[Batch]:
+        order = shuffled(self.parts["train"], generator_of(self._seed, number)).to(self._device)
+        return map(self._batch, order.split(self._batch_size))
+
+    def everything(self) -> Iterator[Batch]:
+        return map(self._batch, torch.arange(len(self.labels), device=self._device).split(self._batch_size))
+
+    def _batch(self, items: torch.Tensor) -> Batch:
+        size = len(items)
+        if size not in self._graphs:
+            self._graphs[size] = self._narrowing(size) if self._narrows else self.whole(size)
+        features = self._table.index_select(2, items).flatten(1)  # (2, n · B)
+        if not self._narrows:
+            return Batch(self._graphs[size], features, items, slice(size))
+        return Batch(self._graphs[size], features[:, : self._within(self._layers, size)], items)
+
+    def whole(self, size: int) -> dgl.DGLGraph:
+        """`size` copies of the tree; node v of copy b has the number place(v) · size + b."""
+        sources, targets = dgl.batch([self._tree] * size).edges()
+        nodes = self._tree.num_nodes()
+        renumbered = (self._place[ends % nodes] * size + ends // nodes for ends in (sources, targets))
+        return dgl.graph(tuple(renumbered), num_nodes=nodes * size).to(self._device)
+
+    def _narrowing(self, size: int) -> list[Hop]:
+        """A hop for every layer: what is within so many edges of the roots."""
+        sources, targets = self.whole(size).edges()
+        hops = []
+        for left in reversed(range(self._layers)):
+            nodes = self._within(left + 1, size)
+            inside = sources < nodes  # and so are their targets, which are not deeper
+            graph = dgl.graph((sources[inside], targets[inside]), num_nodes=nodes)
+            hops.append(Hop(graph, self._within(left, size)))
+        return hops
+
+    def _within(self, edges: int, size: int) -> int:
+        """How many nodes of a batch are within so many edges of their root."""
+        return (2 ** (min(edges, self._radius) + 1) - 1) * size
+
+
+def _acts_along_edges_only(spec: RunSpec) -> bool:
+    """Whether what becomes of a node depends on its in-neighbours alone, whatever else is in the batch."""
+    score, feature = parse_norm(spec.norm)
+    return spec.stack == "plain" and spec.model != "gin" and score in (None, "lip") and feature in (None, "layer")

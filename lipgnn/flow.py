@@ -1,0 +1,69 @@
+"""Graphs that become smaller from layer to layer: where only some nodes' outputs are wanted, not all are computed."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import nn
+
+from lipgnn.nn import GINConv
+from lipgnn.runtime import dgl
+
+
+@dataclass(frozen=True, eq=False)
+class Hop:
+    """The graph of one layer, of whose nodes the first are its targets.
+
+    It has the sources of the layer as nodes, all with their self-loops, so that every layer and every kernel can be
+    computed on it; what comes out for the others, who lack some in-edges, is dropped at once.
+
+    Attributes
+    ----------
+    graph : with all sources as nodes.
+    targets : how many of its nodes remain.
+    """
+
+    graph: dgl.DGLGraph
+    targets: int
+
+    @classmethod
+    def of_block(cls, block: dgl.DGLGraph) -> Hop:
+        """The hop of a DGL message-flow graph of neighbours, which has no self-loops yet; its targets come first."""
+        sources, targets = block.edges()
+        loops = torch.arange(block.num_src_nodes(), device=sources.device, dtype=sources.dtype)
+        graph = dgl.graph((torch.cat([sources, loops]), torch.cat([targets, loops])), num_nodes=len(loops))
+        return cls(graph, block.num_dst_nodes())
+
+    def to_block(self) -> dgl.DGLGraph:
+        """The same as a DGL message-flow graph, self-loops of the targets included."""
+        sources, targets = self.graph.edges()
+        wanted = targets < self.targets
+        return dgl.create_block(
+            (sources[wanted], targets[wanted]), num_src_nodes=self.graph.num_nodes(), num_dst_nodes=self.targets
+        )
+
+
+Graphs = dgl.DGLGraph | Hop | Sequence[Hop]
+"""What a network runs on: one graph for all layers, or a hop for each."""
+
+
+def per_block(graph: Graphs, count: int) -> Sequence[dgl.DGLGraph | Hop]:
+    """A graph for each of `count` blocks."""
+    return graph if isinstance(graph, Sequence) else [graph] * count
+
+
+def convolve(conv: nn.Module, graph: dgl.DGLGraph | Hop, x: torch.Tensor) -> torch.Tensor:
+    """conv(graph, x), of a hop's targets alone."""
+    if not isinstance(graph, Hop):
+        return conv(graph, x)
+    if isinstance(conv, GINConv):
+        # Its BatchNorm must not see the rows that are dropped.
+        return conv(graph.to_block(), x)
+    return conv(graph.graph, x)[: graph.targets]
+
+
+def targets_of(graph: dgl.DGLGraph | Hop, x: torch.Tensor) -> torch.Tensor:
+    """The rows of x (N, W) that belong to targets: all but for a hop."""
+    return x[: graph.targets] if isinstance(graph, Hop) else x
