@@ -11,13 +11,19 @@ from scipy import sparse
 
 from lipgnn.datasets.features import transform
 from lipgnn.datasets.prepare import fingerprint, prepare_edges
-from lipgnn.datasets.source import Features, Source, Split
+from lipgnn.datasets.source import Features, Source, Split, damaged
+from lipgnn.datasets.spectral import substitute
 
 if TYPE_CHECKING:
     import torch
 
 # Above this share of stored values a sparse product is slower than a dense one.
 MAX_SPARSE_DENSITY = 0.25
+
+NO_FEATURES = (
+    "Add them (raw/node-feat.csv.gz of OGB's download, in a folder of OGB's), "
+    "or use --features svd, a substitute made from the graph."
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +34,7 @@ class Dataset:
     ----------
     source : the data as published.
     edges : (2, E) int64, each edge once, one self-loop a node, ordered by target and source.
-    features_array : (N, F) float32 after row normalization and erasure.
+    features_array : (N, F) float32 after substitution, row normalization and erasure.
     split : the chosen masks.
     fingerprint : 16 hex digits of the data and the split, whatever the feature options.
     """
@@ -49,11 +55,16 @@ class Dataset:
 
     @property
     def num_features(self) -> int:
-        return self.source.num_features
+        return self.features_array.shape[1]
 
     @property
     def num_classes(self) -> int:
         return self.source.num_classes
+
+    @property
+    def metric(self) -> str:
+        """What is measured: "acc", or "rocauc" where a node has several labels."""
+        return "rocauc" if self.source.several_labels else "acc"
 
     @property
     def class_names(self) -> tuple[str, ...] | None:
@@ -110,15 +121,22 @@ def prepare(source: Source, split: Split, *, features: str = "raw", missing: flo
 
     Parameters
     ----------
-    features : "raw", or "row" for rows that sum to one.
+    features : "raw"; "row" for rows that sum to one; or "svd" for a substitute made from the graph.
     missing : share of the nodes outside the training mask whose features are erased.
 
     Raises
     ------
     UsageError : an option out of range.
+    DataError : the data comes without features, and no substitute is asked for.
     """
-    transformed = transform(source.features, split, option=features, missing=missing)
     edges = prepare_edges(source)
+    if features == "svd":
+        given = substitute(edges, source.num_nodes)
+    elif source.num_features:
+        given = source.features
+    else:
+        raise damaged(source.origin or source.name, "it comes without node features", NO_FEATURES)
+    transformed = transform(given, split, option=features, missing=missing)
     return Dataset(source, edges, transformed, split, fingerprint(source, edges, split))
 
 

@@ -39,6 +39,8 @@ def canonical(features: Features) -> sparse.csr_array:
 def transform(features: Features, split: Split, *, option: str, missing: float) -> Features:
     """Apply the run options `features` and `missing`: first normalize rows, then erase some.
 
+    A substitute ("svd") is made before, by `lipgnn.datasets.spectral`, and taken as it is.
+
     Raises
     ------
     UsageError : an unknown option, or a fraction outside 0..1.

@@ -9,9 +9,9 @@ from pathlib import Path
 import platformdirs
 
 import lipgnn
-from lipgnn.catalog import DATASETS
+from lipgnn.catalog import DATASETS, UNDIRECTED, OgbEntry
 from lipgnn.datasets.formats import READABLE, recognize
-from lipgnn.errors import DataError, unknown_name
+from lipgnn.errors import DataError, UsageError, unknown_name
 
 VARIABLE = "LIPGNN_DATA"
 SHIPS, IN_DIRECTORY = "ships", "data directory"
@@ -41,14 +41,14 @@ def shipped_directory() -> Path:
 
 
 def locate(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None) -> Path:
-    """The file or folder a data set is read from; text is a name first, then a path.
+    """The file or folder a data set is read from; text is a name first, then a path, either with a suffix or not.
 
     Raises
     ------
     DataError : a known data set that is not where it should be, or a path that leads nowhere.
-    UsageError : a word that is no known data set.
+    UsageError : a word that is no known data set, or a suffix that is none.
     """
-    text = os.fspath(name_or_path)
+    text = os.fspath(name_or_path).removesuffix(UNDIRECTED)
     directory = Path(data_dir) if data_dir is not None else data_directory()
     named = isinstance(name_or_path, str) and is_name(text)
     if named and text in DATASETS and DATASETS[text].origin == SHIPS:
@@ -62,6 +62,9 @@ def locate(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None
     # The path of a Planetoid set, folder/ind.NAME, is no file itself but the beginning of eight.
     if os.path.exists(text) or os.path.exists(f"{text}.graph"):
         return Path(text)
+    base, colon, suffix = text.rpartition(":")
+    if colon and is_name(base) and (base in DATASETS or _in_directory(base, directory)):
+        raise UsageError(f"Data set {base!r} has no form {suffix!r}.", f"Use {base + UNDIRECTED!r} or the name alone.")
     if named:
         raise unknown_name("data set", text, [*DATASETS, *(name for name, _ in cached(directory))])
     raise DataError(f"No such file or folder: {text!r}.", f"Give the name of a data set, or the path of {READABLE}.")
@@ -87,14 +90,21 @@ def _in_directory(name: str, directory: Path) -> Path | None:
         directory / name,
         directory / "geom-gcn" / "new_data" / name,
         directory / "planetoid" / f"ind.{name}",
-        directory / name.replace("-", "_"),  # OGB's loader unpacks ogbn-arxiv to ogbn_arxiv
+        directory / ogb_folder(name),
     ]
     return next((path for path in candidates if recognize(path)), None)
 
 
+def ogb_folder(name: str) -> str:
+    """What OGB's own loader calls the folder of a data set: ogbn-arxiv is unpacked to ogbn_arxiv."""
+    return name.replace("-", "_")
+
+
 def _remedy(name: str, directory: Path) -> str:
-    if DATASETS[name].source.startswith("Geom-GCN"):
-        layout = f"Geom-GCN's folders new_data and splits into {str(directory / 'geom-gcn')!r}"
+    entry = DATASETS[name]
+    if isinstance(entry, OgbEntry):
+        unpacked = f"the folder in {entry.url} at {str(directory / ogb_folder(name))!r}"
+        layout = f"Run `lipgnn datasets fetch {name}`, or put {unpacked}"
     else:
-        layout = f"OGB's folder of it at {str(directory / name)!r}"
-    return f"Put {layout}, or an npz file at {str(directory / f'{name}.npz')!r}; {VARIABLE} names another directory."
+        layout = f"Put Geom-GCN's folders new_data and splits into {str(directory / 'geom-gcn')!r}"
+    return f"{layout}, or an npz file at {str(directory / f'{name}.npz')!r}; {VARIABLE} names another directory."

@@ -3,9 +3,9 @@
 Members (N nodes, E listed edges, F features, K splits)::
 
     edges            (2, E) or (E, 2) integers: sources and targets; (2, 2) is read as (2, E)
-    features         (N, F) numbers, or in their place the parts of a CSR matrix:
+    features         (N, F) numbers, F = 0 if there are none, or in their place the parts of a CSR matrix:
       features_data, features_indices, features_indptr, features_shape
-    labels           (N,) integers, -1 = unknown
+    labels           (N,) integers, -1 = unknown; or (N, T) floats, 0 and 1 for T tasks, NaN = unknown
     train_mask, val_mask, test_mask     (N,), or (K, N) for several splits, booleans
     split_names      (K,) strings; without it "public" if there is one split, else "0", "1", ...
     train_index, val_index, test_index  node ids, in place of the masks
@@ -65,7 +65,7 @@ def read_npz(path: Path) -> Source:
             edges=_edges(arrays),
             directed=_directed(arrays),
             features=features,
-            labels=_integers(arrays, "labels"),
+            labels=_labels(arrays),
             splits=_splits(arrays, features.shape[0]),
             class_names=_strings(arrays, "class_names"),
             origin=str(path),
@@ -92,9 +92,10 @@ def load_arrays(path: Path) -> Arrays:
         raise damaged(path, str(error) or type(error).__name__) from error
 
 
-def write_npz(source: Source, path: Path) -> None:
+def write_npz(source: Source, path: Path, *, compress: bool = True) -> None:
     """Write `source` so that `read_npz` gives it back exactly; equal sources make equal bytes."""
-    arrays: Arrays = {"edges": _narrow(source.edges), "labels": _narrow(source.labels)}
+    labels = source.labels if source.several_labels else _narrow(source.labels)
+    arrays: Arrays = {"edges": _narrow(source.edges), "labels": labels}
     if sparse.issparse(source.features):
         matrix = source.features
         arrays["features_data"] = _narrow_floats(matrix.data)
@@ -110,7 +111,21 @@ def write_npz(source: Source, path: Path) -> None:
     if source.class_names is not None:
         arrays["class_names"] = np.array(source.class_names)
     arrays["directed"] = np.array(source.directed)
-    write_atomic(Path(path), _pack(arrays))
+    write_arrays(arrays, Path(path), compress=compress)
+
+
+def write_arrays(arrays: Arrays, path: Path, *, compress: bool = True) -> None:
+    """Write an npz file whose bytes depend on nothing but the arrays: fixed times, fixed order."""
+    buffer = io.BytesIO()
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, array in arrays.items():
+            info = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
+            info.create_system = 3
+            info.compress_type = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
+            content = io.BytesIO()
+            np.lib.format.write_array(content, np.asarray(array, order="C"), allow_pickle=False)
+            archive.writestr(info, content.getvalue(), compresslevel=9)
+    write_atomic(path, buffer.getvalue())
 
 
 def _member(name: str) -> str:
@@ -139,6 +154,11 @@ def _integers(arrays: Arrays, name: str) -> np.ndarray:
     if array.dtype.kind not in "iu":
         raise ValueError(f"member {name!r} holds {array.dtype}, not integers")
     return array.astype(np.int64)
+
+
+def _labels(arrays: Arrays) -> np.ndarray:
+    labels = _required(arrays, "labels")
+    return labels.astype(np.float32) if labels.ndim == 2 and labels.dtype.kind == "f" else _integers(arrays, "labels")
 
 
 def _numbers(arrays: Arrays, name: str) -> np.ndarray:
@@ -226,17 +246,3 @@ def _narrow_floats(array: np.ndarray) -> np.ndarray:
         small = array.astype(np.uint8)
     exact = np.array_equal(small.astype(np.float32).view(np.uint32), array.view(np.uint32))
     return small if exact else array
-
-
-def _pack(arrays: Arrays) -> bytes:
-    """An npz file whose bytes depend on nothing but the arrays: fixed times, fixed order."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, array in arrays.items():
-            info = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
-            info.create_system = 3
-            info.compress_type = zipfile.ZIP_DEFLATED
-            content = io.BytesIO()
-            np.lib.format.write_array(content, np.asarray(array, order="C"), allow_pickle=False)
-            archive.writestr(info, content.getvalue(), compresslevel=9)
-    return buffer.getvalue()

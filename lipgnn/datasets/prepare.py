@@ -43,7 +43,7 @@ def fingerprint(source: Source, edges: np.ndarray, split: Split) -> str:
         (matrix.indptr, "<i8"),
         (matrix.indices, "<i8"),
         (matrix.data, "<f4"),
-        (source.labels, "<i8"),
+        (source.labels, "<f4" if source.several_labels else "<i8"),
         *((mask, "|b1") for mask in split.parts.values()),
     ):
         digest.update(f";{dtype}{array.shape}".encode())

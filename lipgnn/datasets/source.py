@@ -61,10 +61,11 @@ class Source:
     name : what the data set is called.
     edges : (2, E) int64; row 0 the sources, row 1 the targets, in the order of the file.
     directed : whether (u, v) leaves out (v, u); if not, an edge may be listed once or in both directions.
-    features : (N, F) float32, dense or `scipy.sparse.csr_array`.
-    labels : (N,) int64 class numbers, -1 where unknown.
+    features : (N, F) float32, dense or `scipy.sparse.csr_array`; F is 0 where the data comes without.
+    labels : (N,) int64 class numbers, -1 where unknown; or (N, T) float32, the answers 0 and 1 to T tasks, NaN
+        where unknown.
     splits : splits that come with the data, by name.
-    class_names : a name per class number, if known.
+    class_names : a name per class or task, if known.
     origin : the file or folder it was read from, for error messages.
 
     Raises
@@ -97,10 +98,21 @@ class Source:
 
     @property
     def num_classes(self) -> int:
-        """The number of class names, or one more than the largest label."""
+        """The number of class names, or one more than the largest label; of tasks, where a node has several labels."""
+        if self.several_labels:
+            return self.labels.shape[1]
         if self.class_names is not None:
             return len(self.class_names)
         return int(self.labels.max()) + 1
+
+    @property
+    def several_labels(self) -> bool:
+        return self.labels.ndim == 2
+
+    @property
+    def labelled(self) -> np.ndarray:
+        """(N,) booleans: whether anything is known of a node's label."""
+        return ~np.isnan(self.labels).all(axis=1) if self.several_labels else self.labels != UNKNOWN
 
 
 def damaged(origin: str | os.PathLike[str], reason: str, hint: str | None = None) -> DataError:
@@ -114,7 +126,7 @@ def _features_problem(source: Source) -> str | None:
         return f"features are a {type(features).__name__}, not an array or a csr_array"
     if features.ndim != 2 or features.dtype != np.float32:
         return f"features are {features.dtype} of shape {features.shape}, not float32 of shape (nodes, features)"
-    if min(features.shape) == 0:
+    if features.shape[0] == 0:
         return f"features of shape {features.shape} leave nothing to learn from"
     values = features.data if sparse.issparse(features) else features
     if not np.isfinite(values).all():
@@ -133,6 +145,8 @@ def _edges_problem(source: Source) -> str | None:
 
 def _labels_problem(source: Source) -> str | None:
     labels = source.labels
+    if source.several_labels:
+        return _tasks_problem(source)
     if labels.shape != (source.num_nodes,) or labels.dtype != np.int64:
         return f"labels are {labels.dtype} of shape {labels.shape}, not int64 of shape ({source.num_nodes},)"
     if labels.min() < UNKNOWN:
@@ -144,12 +158,26 @@ def _labels_problem(source: Source) -> str | None:
     return None
 
 
+def _tasks_problem(source: Source) -> str | None:
+    labels, names = source.labels, source.class_names
+    if len(labels) != source.num_nodes or labels.shape[1] == 0 or labels.dtype != np.float32:
+        return f"labels are {labels.dtype} of shape {labels.shape}, not float32 of shape ({source.num_nodes}, tasks)"
+    known = labels[~np.isnan(labels)]
+    if not known.size:
+        return "no node has a label"
+    if not np.isin(known, (0, 1)).all():
+        return "a label of several is neither 0 nor 1"
+    if names is not None and len(names) != labels.shape[1]:
+        return f"{labels.shape[1]} tasks have {len(names)} names"
+    return None
+
+
 def _splits_problem(source: Source) -> str | None:
     for name, split in source.splits.items():
         for part, mask in split.parts.items():
             if mask.shape != (source.num_nodes,) or mask.dtype != bool:
                 return f"the {part} mask of split {name!r} is {mask.dtype} of shape {mask.shape}, not one bool a node"
-            if (source.labels[mask] == UNKNOWN).any():
+            if not source.labelled[mask].all():
                 return f"split {name!r} has a node without a label in its {part} mask"
         if not split.train.any():
             return f"split {name!r} has no training node"

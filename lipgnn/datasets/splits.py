@@ -12,6 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
+from lipgnn.catalog import UNDIRECTED
 from lipgnn.datasets.geom_gcn import read_split
 from lipgnn.datasets.locate import data_directory
 from lipgnn.datasets.source import UNKNOWN, Source, Split
@@ -34,13 +35,18 @@ def choose(source: Source, split: str, *, data_dir: Path | None = None) -> Split
     if split in source.splits:
         return source.splits[split]
     if match := _RANDOM.fullmatch(split):
+        if source.several_labels:
+            raise UsageError(
+                f"A random split takes nodes of every class, and nodes of {source.name!r} have several labels.",
+                f"Available: {', '.join(source.splits)}.",
+            )
         seed, train, val = match.groups()
         return random_split(source.labels, int(seed), int(train or RANDOM_TRAIN), int(val or RANDOM_VAL))
     if match := _GEOM_GCN.fullmatch(split):
         for folder in _split_folders(Path(data_dir) if data_dir else data_directory()):
-            path = folder / f"{source.name}_split_0.6_0.2_{match[1]}.npz"
+            path = folder / f"{source.name.removesuffix(UNDIRECTED)}_split_0.6_0.2_{match[1]}.npz"
             if path.is_file():
-                return _labelled(read_split(path, source.num_nodes), source.labels)
+                return _labelled(read_split(path, source.num_nodes), source)
     available = ", ".join([*source.splits, "random:SEED", "random:SEED:TRAIN:VAL"])
     raise UsageError(f"Data set {source.name!r} has no split {split!r}.", f"Available: {available}.")
 
@@ -70,9 +76,9 @@ def random_split(labels: np.ndarray, seed: int, train: int, val: int) -> Split:
     return Split.of_indices(len(labels), *(np.concatenate(parts[name]) for name in parts))
 
 
-def _labelled(split: Split, labels: np.ndarray) -> Split:
+def _labelled(split: Split, source: Source) -> Split:
     """The split without unlabelled nodes: Geom-GCN's files count CiteSeer's 15 as if they had a class."""
-    return Split(*(mask & (labels != UNKNOWN) for mask in split.parts.values()))
+    return Split(*(mask & source.labelled for mask in split.parts.values()))
 
 
 def _split_folders(data_dir: Path) -> tuple[Path, ...]:

@@ -16,13 +16,15 @@ def describe(data: Dataset | Source) -> dict[str, Any]:
     """Statistics of a data set as published, ready for JSON.
 
     A duplicate is a listed edge that repeats an earlier one in the same direction; self-loops count once each.
+    Where a node has several labels, a class is a task, its nodes are those whose answer is yes, and there is no
+    homophily.
 
     Edges are counted without self-loops and duplicates: pairs if undirected, else ordered pairs. Homophily is
     the share of them whose two ends have known and equal labels, among those with two known labels. Degrees
     count neighbours (in-neighbours if directed), and components ignore direction.
     """
     source = data.source if isinstance(data, Dataset) else data
-    distinct, links = np.unique(source.edges, axis=1), _links(prepare_edges(source))
+    distinct, links = _distinct(source), _links(prepare_edges(source))
     splits = {name: _sizes(split) for name, split in source.splits.items()}
     if isinstance(data, Dataset):
         splits["chosen"] = _sizes(data.split)
@@ -37,9 +39,9 @@ def describe(data: Dataset | Source) -> dict[str, Any]:
         "features": source.num_features,
         "feature_density": _density(source),
         "classes": _classes(source),
-        "unlabelled": int((source.labels == UNKNOWN).sum()),
+        "unlabelled": int((~source.labelled).sum()),
         "splits": splits,
-        "homophily": homophily(links, source.labels),
+        "homophily": None if source.several_labels else homophily(links, source.labels),
         **_components(links, source.num_nodes),
         **_degrees(links, source.num_nodes),
     }
@@ -56,14 +58,26 @@ def _links(edges: np.ndarray) -> np.ndarray:
     return edges[:, edges[0] != edges[1]]
 
 
-def _density(source: Source) -> float:
+def _distinct(source: Source) -> np.ndarray:
+    """The listed edges, each once; by one number an edge, because numpy is slow at unique columns."""
+    sources, targets = source.edges
+    pairs = np.unique(targets * source.num_nodes + sources)
+    return np.stack([pairs % source.num_nodes, pairs // source.num_nodes])
+
+
+def _density(source: Source) -> float | None:
     features = source.features
+    if features.shape[1] == 0:
+        return None
     stored = features.nnz if sparse.issparse(features) else np.count_nonzero(features)
     return float(stored / (features.shape[0] * features.shape[1]))
 
 
 def _classes(source: Source) -> list[dict[str, Any]]:
-    counts = np.bincount(source.labels[source.labels != UNKNOWN], minlength=source.num_classes)
+    if source.several_labels:
+        counts = np.nansum(source.labels, axis=0, dtype=np.int64)
+    else:
+        counts = np.bincount(source.labels[source.labelled], minlength=source.num_classes)
     names = source.class_names or [None] * len(counts)
     return [{"class": k, "name": names[k], "nodes": int(count)} for k, count in enumerate(counts)]
 

@@ -108,3 +108,8 @@ def test_the_command_gives_the_same_spec_again(spec):
         flag.removeprefix("--").replace("-", "_"): value for flag, value in zip(words[2::2], words[3::2], strict=True)
     }
     assert resolve(flags, {}).spec == spec
+
+
+def test_defaults_of_a_data_set_hold_for_its_undirected_form():
+    resolved = resolve({"dataset": "texas:undirected"}, {})
+    assert (resolved.spec.split, resolved.sources["split"]) == ("geom-gcn:0", "default of data set texas:undirected")

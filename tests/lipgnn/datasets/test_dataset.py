@@ -8,7 +8,8 @@ import torch
 from scipy import sparse
 
 from lipgnn.datasets import load, prepare
-from lipgnn.errors import UsageError
+from lipgnn.datasets.spectral import graph_svd
+from lipgnn.errors import DataError, UsageError
 
 
 @pytest.fixture
@@ -70,6 +71,31 @@ def test_options_out_of_range(make_source):
         prepare(source, source.splits["public"], missing=2.0)
     with pytest.raises(UsageError):
         prepare(source, source.splits["public"], features="l2")
+
+
+def test_the_substitute_takes_the_place_of_features_and_is_erased_like_them(make_source):
+    source = make_source()
+    plain, svd = (prepare(source, source.splits["public"], features=form, missing=1.0) for form in ("raw", "svd"))
+    assert svd.num_features == 5 and svd.fingerprint == plain.fingerprint
+    np.testing.assert_array_equal(svd.features_array[:2], graph_svd(svd.edges, 6)[:2])
+    assert not svd.features_array[2:].any()
+
+
+def test_without_features_both_ways_out_are_named(make_source):
+    source = make_source(features=np.empty((6, 0), np.float32))
+    with pytest.raises(DataError, match="without node features") as caught:
+        prepare(source, source.splits["public"])
+    assert "node-feat.csv.gz" in caught.value.hint and "--features svd" in caught.value.hint
+    assert prepare(source, source.splits["public"], features="svd").features.shape == (6, 5)
+
+
+def test_the_metric_follows_the_labels(make_source, small):
+    labels = np.array([[0, 1, np.nan]] * 6, dtype=np.float32)
+    source = make_source(labels=labels)
+    several = prepare(source, source.splits["public"])
+    assert (small.metric, several.metric) == ("acc", "rocauc")
+    assert several.num_classes == 3 and several.labels.dtype == torch.float32
+    np.testing.assert_array_equal(several.labels.numpy(), labels)
 
 
 def test_it_cannot_be_changed(small):

@@ -8,7 +8,7 @@ import sys
 import numpy as np
 import pytest
 
-from lipgnn.datasets import load, read, write_npz
+from lipgnn.datasets import identify, load, read, write_npz
 from lipgnn.errors import DataError, UsageError
 
 
@@ -46,6 +46,27 @@ def test_the_name_asked_for_is_the_name_given(tmp_path):
 
 def test_planted_needs_no_file(tmp_path):
     assert load("planted", data_dir=tmp_path).num_nodes == 400
+
+
+@pytest.mark.parametrize("where", ["name", "path"])
+def test_undirected_on_request(tmp_path, write_ogb, where):
+    folder = write_ogb(tmp_path / "ogbn_arxiv")
+    name = "ogbn-arxiv" if where == "name" else str(folder)
+    directed, undirected = (load(text, data_dir=tmp_path) for text in (name, f"{name}:undirected"))
+    pairs = {tuple(pair) for pair in directed.edges.T.tolist()}
+    assert {tuple(pair) for pair in undirected.edges.T.tolist()} == pairs | {(v, u) for u, v in pairs}
+    assert undirected.name == f"{directed.name}:undirected" and undirected.fingerprint != directed.fingerprint
+
+
+def test_what_is_undirected_already_is_itself():
+    assert load("cora:undirected").fingerprint == load("cora").fingerprint
+    assert read("planted:undirected").name == "planted:undirected"
+
+
+def test_identify_gives_the_fingerprint_with_and_without_features(tmp_path, write_ogb):
+    assert identify("cora", split="random:1") == load("cora", split="random:1").fingerprint
+    folder = write_ogb(tmp_path / "ogbn_arxiv", features=None)
+    assert identify(folder) == load(folder, features="svd").fingerprint
 
 
 def test_errors_pass_through(tmp_path):

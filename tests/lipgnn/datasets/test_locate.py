@@ -70,12 +70,29 @@ def test_shipped_names_are_not_shadowed(data_dir):
     assert cached() == []
 
 
-@pytest.mark.parametrize(("name", "place"), [("texas", "geom-gcn"), ("ogbn-arxiv", "ogbn-arxiv")])
+@pytest.mark.parametrize(("name", "place"), [("texas", "geom-gcn"), ("ogbn-arxiv", "ogbn_arxiv")])
 def test_known_data_that_is_not_there_says_where_to_put_it(data_dir, name, place):
     with pytest.raises(DataError) as caught:
         locate(name)
     assert caught.value.exit_code == 4 and repr(name) in caught.value.message
     assert repr(str(data_dir / place)) in caught.value.hint and "LIPGNN_DATA" in caught.value.hint
+
+
+def test_what_can_be_fetched_says_how(data_dir):
+    with pytest.raises(DataError) as caught:
+        locate("ogbn-products:undirected")
+    assert "lipgnn datasets fetch ogbn-products" in caught.value.hint and "products.zip" in caught.value.hint
+
+
+def test_a_suffix_does_not_move_data(data_dir, tmp_path):
+    _touch(data_dir, "mine.npz")
+    assert locate("mine:undirected") == data_dir / "mine.npz"
+    assert locate("cora:undirected") == locate("cora")
+    assert locate(f"{data_dir / 'mine.npz'}:undirected") == data_dir / "mine.npz"
+    for name in ("mine:undirectd", "ogbn-arxiv:directed", "cora:"):
+        with pytest.raises(UsageError) as caught:
+            locate(name)
+        assert ":undirected'" in caught.value.hint
 
 
 def test_generated_data_has_no_file(data_dir):

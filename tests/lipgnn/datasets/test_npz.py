@@ -177,3 +177,12 @@ def test_archives_of_something_else(tmp_path):
         archive.writestr("../../evil.txt", "x")
     with pytest.raises(DataError, match="is not an array"):
         read_npz(path)
+
+
+@pytest.mark.parametrize("compress", [True, False])
+def test_round_trip_of_several_labels_and_of_no_features(tmp_path, make_source, same, compress):
+    labels = np.array([[0, 1, np.nan]] * 5 + [[np.nan] * 3], dtype=np.float32)
+    source = make_source(labels=labels, features=np.empty((6, 0), np.float32))
+    write_npz(source, tmp_path / "tasks.npz", compress=compress)
+    same(read_npz(tmp_path / "tasks.npz"), source)
+    assert read_npz(tmp_path / "tasks.npz").labels.dtype == np.float32

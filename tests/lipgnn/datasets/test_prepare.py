@@ -89,3 +89,18 @@ def test_sixteen_hex_digits(request, source):
     value = request.getfixturevalue(source)
     text = _fingerprint(value() if callable(value) else value)
     assert len(text) == 16 and set(text) <= set("0123456789abcdef")
+
+
+def test_several_labels_count_each(make_source):
+    labels = np.array([[0, 1], [1, 1], [0, 0], [1, 0], [0, np.nan], [np.nan, np.nan]], dtype=np.float32)
+    seen = {_fingerprint(make_source(labels=labels))}
+    for node, task in np.ndindex(5, 2):
+        changed = labels.copy()
+        changed[node, task] = 1 - labels[node, task] if labels[node, task] == labels[node, task] else 0
+        seen.add(_fingerprint(make_source(labels=changed)))
+    assert len(seen) == 11
+
+
+def test_a_source_without_features_has_a_fingerprint_of_its_own(make_source):
+    without = make_source(features=np.empty((6, 0), np.float32))
+    assert _fingerprint(without) != _fingerprint(make_source(features=np.zeros((6, 1), np.float32)))

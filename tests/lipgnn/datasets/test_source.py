@@ -17,6 +17,9 @@ def _split(train=(0,), val=(1,), test=(2,), nodes=6):
     return {"public": Split(*masks)}
 
 
+TASKS = np.array([[0, 1, 1]] * 4 + [[1, np.nan, 0]] + [[np.nan] * 3], dtype=np.float32)
+
+
 @pytest.mark.parametrize(
     ("changes", "reason"),
     [
@@ -29,7 +32,13 @@ def _split(train=(0,), val=(1,), test=(2,), nodes=6):
         ({"labels": np.full(6, -1), "splits": {}}, "no node has a label"),
         ({"class_names": ("a", "b")}, "label 2 has no name"),
         ({"features": np.zeros((6, 2))}, "features are float64"),
-        ({"features": np.zeros((6, 0), np.float32)}, "shape (6, 0)"),
+        ({"features": np.zeros((0, 2), np.float32)}, "shape (0, 2)"),
+        ({"labels": np.zeros((5, 3), np.float32)}, "labels are float32 of shape (5, 3)"),
+        ({"labels": np.zeros((6, 3), np.int64)}, "labels are int64 of shape (6, 3)"),
+        ({"labels": np.full((6, 3), 2, np.float32)}, "neither 0 nor 1"),
+        ({"labels": np.full((6, 3), np.nan, np.float32)}, "no node has a label"),
+        ({"labels": TASKS, "class_names": ("a", "b")}, "3 tasks have 2 names"),
+        ({"labels": TASKS, "splits": _split(test=(5,))}, "without a label in its test mask"),
         ({"features": np.full((6, 2), np.nan, np.float32)}, "infinite or not a number"),
         ({"features": sparse.csr_array(np.full((6, 2), np.inf, np.float32))}, "infinite or not a number"),
         ({"features": sparse.csr_matrix(np.ones((6, 2), np.float32))}, "csr_matrix"),
@@ -51,6 +60,18 @@ def test_counts(make_source):
     source = make_source()
     assert (source.num_nodes, source.num_features, source.num_classes) == (6, 2, 3)
     assert make_source(class_names=("a", "b", "c", "d")).num_classes == 4
+
+
+def test_several_labels_a_node(make_source):
+    source = make_source(labels=TASKS)
+    assert source.several_labels and source.num_classes == 3
+    assert source.labelled.tolist() == [True] * 5 + [False]
+    assert make_source().labelled.tolist() == [True] * 5 + [False] and not make_source().several_labels
+
+
+def test_a_source_may_come_without_features(make_source):
+    source = make_source(features=np.empty((6, 0), np.float32))
+    assert (source.num_nodes, source.num_features) == (6, 0)
 
 
 def test_a_graph_may_have_no_edges_and_no_splits(make_source):

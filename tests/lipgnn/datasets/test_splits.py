@@ -104,3 +104,17 @@ def test_geom_gcn_splits_of_shipped_data(raw_data, name, sizes):
     split = choose(source, "geom-gcn:1", data_dir=raw_data)
     assert not (source.labels[split.train | split.val | split.test] < 0).any()
     assert tuple(int(mask.sum()) for mask in split.parts.values()) == sizes
+
+
+def test_several_labels_have_no_random_split(make_source):
+    with pytest.raises(UsageError, match="several labels") as caught:
+        choose(make_source(labels=np.ones((6, 2), np.float32)), "random:0")
+    assert "public" in caught.value.hint
+
+
+def test_the_split_file_of_an_undirected_form_is_that_of_the_data(make_source, tmp_path):
+    (tmp_path / "splits").mkdir()
+    masks = dict(zip(("train_mask", "val_mask", "test_mask"), np.eye(3, 6, dtype=bool), strict=True))
+    np.savez(tmp_path / "splits" / "small_split_0.6_0.2_3.npz", **masks)
+    split = choose(make_source(name="small:undirected"), "geom-gcn:3", data_dir=tmp_path)
+    np.testing.assert_array_equal(np.stack(list(split.parts.values())), np.eye(3, 6, dtype=bool))

@@ -82,3 +82,12 @@ def test_the_fifteen_unlabelled_nodes_of_citeseer_have_neighbours_and_no_feature
     assert np.isin(unlabelled, source.edges[:, source.edges[0] != source.edges[1]]).all()
     assert source.features[unlabelled].nnz == 0
     assert facts["isolated"] == 48 and facts["largest_component"] == 2120
+
+
+def test_several_labels_are_counted_task_by_task_and_have_no_homophily(make_source):
+    labels = np.array([[0, 1], [1, 1], [0, 1], [1, 0], [0, np.nan], [np.nan, np.nan]], dtype=np.float32)
+    facts = describe(make_source(labels=labels, features=np.empty((6, 0), np.float32)))
+    assert [entry["nodes"] for entry in facts["classes"]] == [2, 3]
+    assert facts["unlabelled"] == 1 and facts["homophily"] is None
+    assert facts["features"] == 0 and facts["feature_density"] is None
+    assert json.loads(json.dumps(facts, allow_nan=False)) == facts

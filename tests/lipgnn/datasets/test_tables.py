@@ -68,7 +68,6 @@ def test_other_integers_become_names(folder):
         ("nodes.csv", NODES + "y,1,cat,train,2,3\n", "row 6 has 6 fields, the header 5"),
         ("nodes.csv", NODES + "y,1\n", "row 6 has 2 fields, the header 5"),
         ("nodes.csv", NODES.replace("\n", ",1\n").replace("weight,1", "weight"), "row 2 has 6 fields"),
-        ("nodes.csv", "id,label\n007,a\nNA,b\n7,a\nx y,a\n", "nothing to learn from"),
         ("nodes.csv", "id,label,f,f\na,0,1,1\n", "two columns"),
         ("nodes.csv", "id,label,f\n", "is no id"),
         ("nodes.csv", "id,label,f\na,0,1\na,0,1\n", "id 'a' is there twice"),
@@ -102,3 +101,8 @@ def test_damaged_gzip_and_bytes_that_are_no_text(folder):
         (folder / "edges.csv.gz").write_bytes(content)
         with pytest.raises(DataError, match=r"edges\.csv\.gz"):
             read_folder(folder)
+
+
+def test_a_table_may_have_no_feature_columns(folder):
+    (folder / "nodes.csv").write_text("id,label\n007,a\nNA,b\n7,a\nx y,a\n")
+    assert read_folder(folder).features.shape == (4, 0)
