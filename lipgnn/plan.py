@@ -121,9 +121,9 @@ def outline(runs: Iterable[RunSpec], rows: Iterable[Row]) -> Plan:
 def fingerprint_of(dataset: str, split: str) -> str:
     """The fingerprint of a data set with a split, computed once."""
     # Here, because --help need not wait for numpy and scipy.
-    from lipgnn.datasets import load
+    from lipgnn.datasets import identify
 
-    return load(dataset, split=split).fingerprint
+    return identify(dataset, split=split)
 
 
 def _noting(states: dict[str, str], stored: Iterator[Row], others: Iterable[Row]) -> Iterator[Row]:
