@@ -10,6 +10,7 @@ import click
 
 from cli import console
 from cli.options import debug_option, json_option, results_option
+from lipgnn.catalog import METRICS
 from lipgnn.errors import DataError
 from lipgnn.store import Store
 
@@ -77,9 +78,18 @@ def _data(saved: SavedModel, dataset: str | None, split: str | None) -> Dataset:
 
 
 def _show(result: dict[str, Any], device: str) -> None:
-    accuracy = [(f"{part} accuracy", console.cell(value)) for part, value in result["accuracy"].items()]
+    metric = METRICS[result["metric"]]
+    accuracy = [(f"{part} {metric}", console.cell(value)) for part, value in result["accuracy"].items()]
     facts = [("data set", f"{result['dataset']} ({result['fingerprint']})"), ("device", device), *accuracy]
     console.print_panel(result["model"], facts)
+    if result["classes"] is not None:
+        _show_classes(result)
+    if result["attention_entropy"] is not None:
+        layers = ((k, value) for k, value in enumerate(result["attention_entropy"], start=1))
+        console.print_table(["layer", "attention entropy"], layers, title="Attention (1 is uniform)")
+
+
+def _show_classes(result: dict[str, Any]) -> None:
     keys = ("class", "support", "precision", "recall", "f1")
     console.print_table(keys, ([row[key] for key in keys] for row in result["classes"]), title="Test, by class")
     names = [row["class"] for row in result["classes"]]
@@ -88,6 +98,3 @@ def _show(result: dict[str, Any], device: str) -> None:
         ([f"{k} {name}", *row] for k, (name, row) in enumerate(zip(names, result["confusion"], strict=True))),
         title="Confusion",
     )
-    if result["attention_entropy"] is not None:
-        layers = ((k, value) for k, value in enumerate(result["attention_entropy"], start=1))
-        console.print_table(["layer", "attention entropy"], layers, title="Attention (1 is uniform)")

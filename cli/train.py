@@ -12,7 +12,7 @@ import click
 from cli import console
 from cli.options import config_option, debug_option, json_option, results_option, spec_options
 from cli.signals import StopRequest
-from lipgnn.catalog import ATTENTION_MODELS
+from lipgnn.catalog import ATTENTION_MODELS, METRICS
 from lipgnn.config import Resolved, command_for, resolve, unknown_variables
 from lipgnn.recorded import RECORDS
 from lipgnn.spec import FIELDS, RunSpec
@@ -69,16 +69,18 @@ def command(
     if verbose:
         _show_sources(resolved)
     orders = {"save_every": save_every, "record": record, "force": force}
-    result = _run(resolved, Store(results), orders, quiet=quiet, verbose=verbose)
+    result, metric = _run(resolved, Store(results), orders, quiet=quiet, verbose=verbose)
     if as_json:
         console.print_json(result)
     else:
-        _summarize(result, results)
+        _summarize(result, METRICS[metric], results)
     return 0 if result["status"] == "done" else 1
 
 
-def _run(resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: bool, verbose: bool) -> dict[str, Any]:
-    """Train with progress on stderr; returns the result."""
+def _run(
+    resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: bool, verbose: bool
+) -> tuple[dict[str, Any], str]:
+    """Train with progress on stderr; returns the result and the metric of the data set."""
     from lipgnn.datasets import load
     from lipgnn.files import ensure_writable
 
@@ -105,7 +107,7 @@ def _run(resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: boo
         missed = orders["record"] and not store.run(result["run_id"]).gradients_path.exists()
         without, anew = (" and was computed without recording", " and records") if missed else ("", "")
         console.note(f"This run is already done{without}; its stored result follows (--force computes it anew{anew}).")
-    return result
+    return result, dataset.metric
 
 
 def _opening(event: Started, resolved: Resolved) -> str:
@@ -147,16 +149,16 @@ def _show_sources(resolved: Resolved) -> None:
         console.note(f"{name} = {value}  ({resolved.sources[name]})")
 
 
-def _summarize(result: dict[str, Any], results: Path) -> None:
-    """The closing panel: what came out, and what to type next."""
+def _summarize(result: dict[str, Any], metric: str, results: Path) -> None:
+    """The closing panel: what came out, and what to type next; `metric` says what the columns called acc hold."""
     done = result["status"] == "done"
     accuracies = [
         (label, console.DASH if result[key] is None else f"{result[key]:.3f}")
         for label, key in (
-            ("test accuracy", "test_acc"),
-            ("validation accuracy", "val_acc"),
-            ("training accuracy", "train_acc"),
-            ("test accuracy, last epoch", "last_test_acc"),
+            (f"test {metric}", "test_acc"),
+            (f"validation {metric}", "val_acc"),
+            (f"training {metric}", "train_acc"),
+            (f"test {metric}, last epoch", "last_test_acc"),
         )
     ]
     per_epoch = result["seconds_per_epoch"]

@@ -8,9 +8,12 @@ from typing import Any
 
 import torch
 
+from lipgnn.batches import batches_of, logits_of
 from lipgnn.checkpoint import SavedModel
-from lipgnn.datasets import Dataset
+from lipgnn.datasets import Dataset, TreeDataset
 from lipgnn.errors import DataError
+from lipgnn.metrics import score
+from lipgnn.neighbors_match import is_trees
 from lipgnn.runtime import dgl
 from lipgnn.store import Store
 
@@ -21,21 +24,25 @@ class Evaluation:
 
     Attributes
     ----------
-    accuracy : of every part of the split: train, val, test.
-    classes : for every class of the test part: name, support, precision, recall, f1 (None where undefined).
-    confusion : confusion[true][predicted], test part.
+    metric : "acc" or "rocauc" (see lipgnn.metrics).
+    accuracy : the metric on every part of the split: train, val, test.
+    classes : for every class of the test part: name, support, precision, recall, f1 (None where undefined). None if
+        labels are no classes.
+    confusion : confusion[true][predicted], test part; None as well.
     attention_entropy : for every layer, mean over heads and nodes of H(α_i) / log n_i, where 1 is uniform;
-        nodes with a single neighbour say nothing and are left out. None for layers without attention.
+        nodes with a single neighbour say nothing and are left out. Of many graphs, a batch is looked at. None for
+        layers without attention.
     """
 
+    metric: str
     accuracy: dict[str, float | None]
-    classes: list[dict[str, Any]]
-    confusion: list[list[int]]
+    classes: list[dict[str, Any]] | None
+    confusion: list[list[int]] | None
     attention_entropy: list[float | None] | None
 
 
 @torch.no_grad()
-def evaluate(saved: SavedModel, dataset: Dataset, device: torch.device) -> Evaluation:
+def evaluate(saved: SavedModel, dataset: Dataset | TreeDataset, device: torch.device) -> Evaluation:
     """Run the model without dropout.
 
     Raises
@@ -44,18 +51,23 @@ def evaluate(saved: SavedModel, dataset: Dataset, device: torch.device) -> Evalu
     """
     _check_shape(saved, dataset)
     network = saved.network.to(device).eval()
-    graph = dataset.graph.to(device)
-    features = dataset.features.to(device, getattr(torch, saved.spec.dtype))
-    predicted = network(graph, features).argmax(dim=1).cpu()
-    correct = predicted == dataset.labels
-    masks = {"train": dataset.train_mask, "val": dataset.val_mask, "test": dataset.test_mask}
-    accuracy = {part: correct[mask].double().mean().item() if mask.any() else None for part, mask in masks.items()}
-    confusion = _confusion(dataset.labels[masks["test"]], predicted[masks["test"]], dataset.num_classes)
-    names = saved.class_names or dataset.class_names or [str(k) for k in range(dataset.num_classes)]
-    entropy = None
+    batches = batches_of(saved.spec, dataset, device)
+    logits, labels = logits_of(network, batches), batches.labels
+    found = {
+        part: score(dataset.metric, logits[items], labels[items]).item() if len(items) else None
+        for part, items in batches.parts.items()
+    }
+    confusion = classes = entropy = None
+    if dataset.metric == "acc":
+        test = batches.parts["test"]
+        confusion = _confusion(labels[test], logits[test].argmax(dim=1), dataset.num_classes)
+        names = saved.class_names or dataset.class_names or [str(k) for k in range(dataset.num_classes)]
+        classes = _by_class(confusion, names)
+        confusion = confusion.tolist()
     if network.has_attention:
+        graph, features = batches.whole_graph()
         entropy = [attention_entropy(graph, weights) for weights in network.attention(graph, features)]
-    return Evaluation(accuracy, _by_class(confusion, names), confusion.tolist(), entropy)
+    return Evaluation(dataset.metric, found, classes, confusion, entropy)
 
 
 def attention_entropy(graph: dgl.DGLGraph, weights: torch.Tensor) -> float | None:
@@ -88,7 +100,12 @@ def model_path(reference: str, store: Store) -> Path:
     return folder / "best.safetensors"
 
 
-def _check_shape(saved: SavedModel, dataset: Dataset) -> None:
+def _check_shape(saved: SavedModel, dataset: Dataset | TreeDataset) -> None:
+    if is_trees(saved.spec.dataset) != isinstance(dataset, TreeDataset):
+        raise DataError(
+            f"The model was trained on {saved.spec.dataset!r}, and data set {dataset.name!r} is of another kind.",
+            "Evaluate it on a data set of the same shape.",
+        )
     model = (saved.network.encoder.in_features, saved.network.decoder.out_features)
     data = (dataset.num_features, dataset.num_classes)
     if model != data:

@@ -11,6 +11,7 @@ from torch import nn
 
 from lipgnn.datasets import Dataset, TreeDataset
 from lipgnn.flow import Graphs
+from lipgnn.runtime import dgl
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,6 +55,9 @@ class Batches(Protocol):
 
     def everything(self) -> Iterator[Batch]:
         """All items in order, for evaluation."""
+
+    def whole_graph(self) -> tuple[dgl.DGLGraph, torch.Tensor]:
+        """A graph and its features on which all layers see all nodes; where there are many graphs, some of them."""
 
 
 @torch.no_grad()

@@ -49,16 +49,24 @@ class TreeBatches:
     def everything(self) -> Iterator[Batch]:
         return map(self._batch, torch.arange(len(self.labels), device=self._device).split(self._batch_size))
 
+    def whole_graph(self) -> tuple[dgl.DGLGraph, torch.Tensor]:
+        some = torch.arange(min(self._batch_size, len(self.labels)), device=self._device)
+        return self._copies(len(some)), self._features(some)
+
     def _batch(self, items: torch.Tensor) -> Batch:
         size = len(items)
         if size not in self._graphs:
-            self._graphs[size] = self._narrowing(size) if self._narrows else self.whole(size)
-        features = self._table.index_select(2, items).flatten(1)  # (2, n · B)
+            self._graphs[size] = self._narrowing(size) if self._narrows else self._copies(size)
+        features = self._features(items)
         if not self._narrows:
             return Batch(self._graphs[size], features, items, slice(size))
         return Batch(self._graphs[size], features[:, : self._within(self._layers, size)], items)
 
-    def whole(self, size: int) -> dgl.DGLGraph:
+    def _features(self, items: torch.Tensor) -> torch.Tensor:
+        """Keys and values, (2, n · B)."""
+        return self._table.index_select(2, items).flatten(1)
+
+    def _copies(self, size: int) -> dgl.DGLGraph:
         """`size` copies of the tree; node v of copy b has the number place(v) · size + b."""
         sources, targets = dgl.batch([self._tree] * size).edges()
         nodes = self._tree.num_nodes()
@@ -67,7 +75,7 @@ class TreeBatches:
 
     def _narrowing(self, size: int) -> list[Hop]:
         """A hop for every layer: what is within so many edges of the roots."""
-        sources, targets = self.whole(size).edges()
+        sources, targets = self._copies(size).edges()
         hops = []
         for left in reversed(range(self._layers)):
             nodes = self._within(left + 1, size)

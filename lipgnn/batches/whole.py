@@ -8,6 +8,7 @@ import torch
 
 from lipgnn.batches.batch import Batch, parts_of
 from lipgnn.datasets import Dataset
+from lipgnn.runtime import dgl
 from lipgnn.spec import RunSpec
 
 
@@ -29,3 +30,6 @@ class WholeGraph:
 
     def everything(self) -> Iterator[Batch]:
         yield Batch(self.graph, self.features, self._everyone)
+
+    def whole_graph(self) -> tuple[dgl.DGLGraph, torch.Tensor]:
+        return self.graph, self.features
