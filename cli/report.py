@@ -9,11 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
+from click.core import ParameterSource
 
 from cli import console
 from cli.options import debug_option, json_option, results_option
+from cli.report_update import update_page
 from lipgnn.errors import UsageError
 from lipgnn.files import to_json, write_atomic
+from lipgnn.recorded import GRADIENTS
 
 if TYPE_CHECKING:
     from lipgnn.report.printed import Printed
@@ -27,10 +30,16 @@ Examples:
   lipgnn report --where lr=0.005 --compare none -o table.tex
   lipgnn report --figure depth -o depth.pdf --figure-data
   lipgnn report old/results new/results.csv --html report.html
+  lipgnn report --study missing --published
+  lipgnn report --study depth --scale paper -o depth.pdf
+  lipgnn report --update README.md
 """
 
 FORMATS = ("text", "markdown", "latex", "csv", "json", "html")
 SUFFIXES = {".md": "markdown", ".tex": "latex", ".csv": "csv", ".json": "json", ".html": "html"}
+# Figures of what runs have recorded; the table behind them only says which runs belong together.
+RECORDED = ("heat", "largest")
+FIGURES = ("depth", "curve", "box", *RECORDED)
 PICTURES = (".png", ".svg", ".pdf")
 RANKS = click.Choice(("best", "second", "none"))
 
@@ -46,11 +55,19 @@ class Names(click.ParamType):
 
 @click.command("report", epilog=EPILOG)
 @click.argument("sources", metavar="[RESULTS]...", nargs=-1, type=click.Path(path_type=Path))
+@click.option("--study", metavar="NAME", help="The runs of a study that ships, laid out as it says.")
+@click.option("--scale", metavar="[small|paper]", help="Of the study.  [default: the first that has results]")
+@click.option("--protocol", metavar="NAME", help="Of the study.  [default: its first]")
 @click.option("--rows", type=Names(), help="Fields that make the rows.  [default: model, norm, as far as they vary]")
 @click.option(
     "--cols", type=Names(), help="Fields that make the columns.  [default: dataset, missing, layers likewise]"
 )
-@click.option("--value", default="test_acc", show_default=True, metavar="NAME", help="The number in the cells.")
+@click.option(
+    "--value",
+    default="test_acc",
+    metavar="NAME",
+    help=f"The number shown.  [default: test_acc, and {GRADIENTS[0]} for --figure {' and '.join(RECORDED)}]",
+)
 @click.option("--over", type=Names(), default="seed", show_default=True, help="Fields to average over.")
 @click.option("--best", type=Names(), default="", help="Fields to choose in every cell by mean validation accuracy.")
 @click.option("--where", multiple=True, metavar="KEY=VALUE,…", help="Only runs with one of these values; repeatable.")
@@ -61,14 +78,21 @@ class Names(click.ParamType):
 @click.option("--published", is_flag=True, help="Put numbers of papers beside ours.")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Format of the table.  [default: text]")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; its suffix chooses the format.")
-@click.option("--figure", type=click.Choice(("depth", "curve", "box")), help="Draw a figure into --output instead.")
+@click.option("--figure", type=click.Choice(FIGURES), help="Draw a figure into --output instead.")
 @click.option("--figure-data", is_flag=True, help="Also write the figure's numbers beside it as CSV.")
 @click.option("--html", "page", type=click.Path(path_type=Path), help="Also write one page with everything.")
+@click.option("--update", metavar="FILE.md", type=click.Path(path_type=Path), help="Print the tables of a page anew.")
 @results_option
 @json_option
 @debug_option
+@click.pass_context
 def command(
+    ctx: click.Context,
     sources: tuple[Path, ...],
+    study: str | None,
+    scale: str | None,
+    protocol: str | None,
+    update: Path | None,
     results: Path,
     where: tuple[str, ...],
     form: str | None,
@@ -83,16 +107,29 @@ def command(
 ) -> int:
     """Average results over seeds into a table; draw figures.
 
-    RESULTS are stores, results.csv files, or both; the default is the store of --results.
+    RESULTS are stores, results.csv files, or both; the default is the store of --results, and for a study the rows
+    that are kept of it there as well.
     """
+    if update:
+        return update_page(ctx, update)
     from lipgnn.report.layout import keep_where
     from lipgnn.report.printed import as_printed
-    from lipgnn.report.rows import read_results
 
+    found, defaults = _read(study, scale, protocol, results, sources)
+    given = {name for name in ctx.params if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT}
+    if figure is None and form is None and output and output.suffix.lower() in PICTURES:
+        figure = defaults.get("figure")
+    if figure and figure == defaults.get("figure"):
+        defaults["value"] = defaults.get("figure_value", defaults["value"])
+    options |= {name: value for name, value in defaults.items() if name in options and name not in given}
+    where += defaults.get("where", ())
     form = _form(form, output, figure, as_json)
     if figure_data and not figure:
         raise UsageError("--figure-data needs a figure.", "For example: --figure depth -o depth.pdf")
-    found = read_results(sources or [results])
+    value = options["value"]
+    if figure in RECORDED:
+        value = value if value in GRADIENTS or "value" in given else GRADIENTS[0]
+        options["value"] = "test_acc"
     table = _table(keep_where(found.rows, where), **options)
     for note in found.notes:
         console.note(note)
@@ -100,7 +137,7 @@ def command(
         console.note(f"Failed runs, not in the table: {failures}. A page (--html) lists them.")
     typed = shlex.join(["lipgnn", *sys.argv[1:]])
     if figure:
-        _write_figure(table, found, figure, output, with_data=figure_data)
+        _write_figure(table, found, figure, value, output, with_data=figure_data)
     else:
         _write_table(table, as_printed(table, bold=bold, underline=underline), form, output, typed)
     if page:
@@ -110,6 +147,27 @@ def command(
     elif not as_json:
         console.print_next(f"{typed} --html report.html")
     return 0
+
+
+def _read(
+    name: str | None, scale: str | None, protocol: str | None, results: Path, sources: tuple[Path, ...]
+) -> tuple[Results, dict[str, Any]]:
+    """The results asked for, and what their study says of the table."""
+    from lipgnn.report.rows import read_results
+
+    if name is None:
+        if scale or protocol:
+            raise UsageError("--scale and --protocol choose within a study.", "Add --study NAME.")
+        return read_results(sources or [results]), {}
+    from lipgnn.kept import results_of
+    from lipgnn.study import read_study
+
+    study = read_study(name)
+    found, choice = results_of(study, results, sources, scale=scale, protocol=protocol)
+    value = study.values.get(choice.protocol) or study.report.get("value", "test_acc")
+    defaults = {**study.report, "baseline": study.report.get("compare"), "value": value}
+    console.note(f"{shlex.join(choice.words())}: {study.title or f'study {name!r}'}")
+    return found, defaults
 
 
 def _table(
@@ -168,13 +226,14 @@ def _write_table(table: Table, printed: Printed, form: str, output: Path | None,
         click.echo(text, nl=False)
 
 
-def _write_figure(table: Table, found: Results, kind: str, output: Path, *, with_data: bool) -> None:
+def _write_figure(table: Table, found: Results, kind: str, value: str, output: Path, *, with_data: bool) -> None:
     from lipgnn.report.figures import draw
     from lipgnn.report.formats import to_csv
+    from lipgnn.report.gradients import gradient_panels
     from lipgnn.report.series import panels_of, records
 
-    panels = panels_of(kind, table, found)
-    _write(output, draw(kind, panels, table.layout, output.suffix.lower().removeprefix(".")))
+    panels = gradient_panels(kind, table, found, value) if kind in RECORDED else panels_of(kind, table, found)
+    _write(output, draw(kind, panels, value, output.suffix.lower().removeprefix(".")))
     if with_data:
         _write(output.with_suffix(".csv"), to_csv(records(kind, panels)).encode())
 

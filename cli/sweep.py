@@ -118,7 +118,7 @@ def command(
     ensure_writable(results)
     elsewhere = engine == "slurm" or address is not None
     jobs, threads = _share(len(chosen.to_run), jobs, threads, elsewhere=elsewhere)
-    orders = Orders(results.absolute(), jobs, threads, timeout, force, save_every)
+    orders = Orders(results.absolute(), jobs, threads, timeout, force, save_every, taken.study.record if taken else ())
     try:
         summary = _run(chosen, store, make_engine(engine, orders, address), fail_fast=fail_fast, quiet=quiet)
     finally:

@@ -8,11 +8,19 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lipgnn.errors import LipgnnError
+from lipgnn.errors import LipgnnError, UsageError
+from lipgnn.neighbors_match import is_trees, parse_trees
 from lipgnn.spec import RunSpec
 
-# Edges, with both directions and self-loops, of data whose size should be known without reading it.
-_EDGES = {"cora": 13264, "citeseer": 12431, "pubmed": 108365, "planted": 3058, "ogbn-arxiv": 2484941}
+# Edges, with self-loops, of data whose size should be known without reading it.
+_EDGES = {
+    "cora": 13264,
+    "citeseer": 12431,
+    "pubmed": 108365,
+    "planted": 3058,
+    "ogbn-arxiv": 1335586,
+    "ogbn-arxiv:undirected": 2484941,
+}
 
 
 class Paces:
@@ -67,7 +75,7 @@ def edges_of(dataset: str) -> int | None:
     """The number of edges a layer goes over in an epoch; None where the data cannot be read."""
     if dataset in _EDGES:
         return _EDGES[dataset]
-    if dataset.startswith("trees:"):
+    if is_trees(dataset):
         return _edges_of_trees(dataset)
     # Here, because --help need not wait for numpy and scipy.
     from lipgnn.datasets import read
@@ -80,15 +88,9 @@ def edges_of(dataset: str) -> int | None:
 
 
 def _edges_of_trees(dataset: str) -> int | None:
-    """Trees of radius r have 2^(r+1) − 1 nodes, each with a self-loop and all but the root with an edge upwards.
-
-    There is a tree for every permutation drawn and each of 2^r keys (Alon & Yahav 2021).
-    """
+    """Every node has a self-loop, and all but the root an edge upwards."""
     try:
-        radius, *rest = map(int, dataset.split(":")[1:])
-    except ValueError:
+        trees = parse_trees(dataset)
+    except UsageError:
         return None
-    leaves = 2**radius
-    usual = 24 if radius == 2 else min(1000, 32000 // leaves)
-    permutations = rest[0] if rest else usual
-    return permutations * leaves * (4 * leaves - 3)
+    return trees.graphs * (2 * trees.nodes - 1)

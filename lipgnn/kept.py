@@ -6,13 +6,15 @@ never drops one.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import shlex
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+from lipgnn.errors import UsageError
 from lipgnn.files import ensure_writable, write_atomic
-from lipgnn.report.rows import Row, read_results
+from lipgnn.report.rows import Results, Row, read_results
 from lipgnn.store import Store, to_csv
-from lipgnn.study import Study, identity
+from lipgnn.study import Choice, Study, identity
 
 
 def kept_path(results: Path, study: str) -> Path:
@@ -52,10 +54,12 @@ def keep(results: Path, study: Study, *, anew: Iterable[str] = ()) -> tuple[Path
     known = dict.fromkeys(key for choice in study.choices() for key in choice.identities())
     order = {key: number for number, key in enumerate(known)}
     anew = set(anew)
-    rows = {row["run_id"]: row for row in read_kept(path)}
+    rows = {_key(row): row for row in read_kept(path)}
     for row in Store(results).published():
-        if identity(row) in order and (row["run_id"] not in rows or row["run_id"] in anew):
-            rows[row["run_id"]] = row
+        kept = rows.get(_key(row))
+        # A kept row whose id is another one is from before the ids were made as they are now.
+        if identity(row) in order and (kept is None or kept["run_id"] != row["run_id"] or row["run_id"] in anew):
+            rows[_key(row)] = row
     # A stable sort: rows that are no part of the study stay behind the others as they were.
     ordered = sorted(rows.values(), key=lambda row: order.get(identity(row), len(order)))
     if ordered:
@@ -64,3 +68,57 @@ def keep(results: Path, study: Study, *, anew: Iterable[str] = ()) -> tuple[Path
         if not path.exists() or path.read_bytes() != content:
             write_atomic(path, content)
     return path, len(ordered)
+
+
+def results_of(
+    study: Study, results: Path, sources: Sequence[Path] = (), *, scale: str | None = None, protocol: str | None = None
+) -> tuple[Results, Choice]:
+    """The results of a study at one scale by one protocol; the default scale is the first that has any.
+
+    Parameters
+    ----------
+    results : a folder of results: the rows kept of the study, and the runs of the store that are its own.
+    sources : stores and CSV files to read instead.
+
+    Raises
+    ------
+    UsageError : there are none; the hint says what computes them.
+    """
+    found = read_results(sources) if sources else _kept_and_stored(study, results)
+    choices = [study.choose(scale, protocol)]
+    if scale is None:
+        choices += [study.choose(name, protocol) for name in study.parts if name and name != choices[0].scale]
+    if study.parts.keys() == {None} and not study.protocols:
+        # A plain grid: its file has nothing to tell apart, and may have rows with other options beside it.
+        chosen = {choices[0]: found.rows}
+    else:
+        chosen = {choice: _rows_of(choice, found.rows) for choice in choices}
+    for choice, rows in chosen.items():
+        if rows:
+            return Results(rows, found.stores, found.notes, found.files), choice
+    where = ", ".join(repr(str(source)) for source in sources or (kept_path(results, study.name), results))
+    words = shlex.join(["lipgnn", "sweep", *choices[0].words()])
+    raise UsageError(f"No results of study {study.name!r} in {where}.", f"Compute them: {words}")
+
+
+def _kept_and_stored(study: Study, results: Path) -> Results:
+    """Kept rows first: they are what was published."""
+    path = kept_path(results, study.name)
+    kept = read_results([path]) if path.exists() else Results([], [], [])
+    if next(Store(results).published(), None) is None:
+        return kept
+    stored = read_results([results])
+    keys = {_key(row) for row in kept.rows}
+    own = {key for choice in study.choices() for key in choice.identities()}
+    further = [row for row in stored.rows if _key(row) not in keys and identity(row) in own]
+    return Results([*kept.rows, *further], stored.stores, [*kept.notes, *stored.notes], kept.files)
+
+
+def _key(row: Row) -> tuple:
+    """What is computed, on which data."""
+    return (*identity(row), row["fingerprint"])
+
+
+def _rows_of(choice: Choice, rows: Iterable[Row]) -> list[Row]:
+    own = choice.identities()
+    return [row for row in rows if identity(row) in own]

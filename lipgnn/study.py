@@ -30,8 +30,9 @@ from lipgnn.errors import UsageError, unknown_name
 from lipgnn.grid import TABLES, Grid, grid_of, read_toml, runs_of
 from lipgnn.spec import FIELDS, HOW, parse_value
 
+FOLDER = Path(__file__).parent / "studies"
 SCALES = ("small", "paper")
-# Options of a report that a study can give, and whether each is a list.
+# Options of a report that a study can give, and whether each is a list; `figure_value` is the value of its figure.
 REPORT = {
     "rows": True,
     "cols": True,
@@ -42,11 +43,12 @@ REPORT = {
     "sort": False,
     "compare": False,
     "figure": False,
+    "figure_value": False,
 }
 _KEYS = ("title", "record", "report", "protocol", *TABLES, *SCALES)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Study:
     """An experiment as data.
 
@@ -134,7 +136,7 @@ def identity(run: Mapping[str, Any]) -> tuple:
 
 def study_names() -> list[str]:
     """The studies that ship."""
-    return sorted(path.stem for path in _FOLDER.glob("*.toml"))
+    return sorted(path.stem for path in FOLDER.glob("*.toml"))
 
 
 def read_study(name: str) -> Study:
@@ -146,10 +148,7 @@ def read_study(name: str) -> Study:
     """
     if name not in study_names():
         raise unknown_name("study", name, study_names())
-    return study_of(name, read_toml(_FOLDER / f"{name}.toml"))
-
-
-_FOLDER = Path(__file__).parent / "studies"
+    return study_of(name, read_toml(FOLDER / f"{name}.toml"))
 
 
 def study_of(name: str, content: Mapping[str, Any]) -> Study:

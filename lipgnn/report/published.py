@@ -8,6 +8,11 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
+from lipgnn.neighbors_match import is_trees
+
+# Values of ours that a published one may stand beside.
+_SAME = {"test_acc": ("test_acc", "last_test_acc")}
+
 
 @dataclass(frozen=True)
 class Published:
@@ -35,9 +40,20 @@ class Published:
     source: str
 
     def matches(self, value: str, spec: Mapping[str, Any]) -> bool:
-        """Whether this is the number for a cell of runs with these options; depth counts where it is fixed."""
-        same = all(spec.get(name) == getattr(self, name) for name in ("dataset", "missing", "model", "norm"))
-        return same and value == self.value and spec.get("layers", self.depth) == self.depth
+        """Whether this is the number for a cell of runs with these options; depth counts where it is fixed.
+
+        A test accuracy is one at whichever epoch it was taken, and `trees:5:250` is `trees:5` scaled down.
+        """
+        same = all(spec.get(name) == getattr(self, name) for name in ("missing", "model", "norm"))
+        data = spec.get("dataset") == self.dataset or self.scaled_down(spec)
+        return same and data and value in _SAME.get(self.value, (self.value,)) and self._has_depth_of(spec)
+
+    def scaled_down(self, spec: Mapping[str, Any]) -> bool:
+        """Whether the runs are of fewer trees than the paper has."""
+        return is_trees(self.dataset) and str(spec.get("dataset")).startswith(f"{self.dataset}:")
+
+    def _has_depth_of(self, spec: Mapping[str, Any]) -> bool:
+        return spec.get("layers", self.depth) == self.depth
 
 
 def read_published() -> list[Published]:

@@ -1,3 +1,4 @@
+import csv
 import json
 
 import pytest
@@ -139,6 +140,101 @@ def test_a_file_a_study_and_settings(invoke, tmp_path):
     assert study["planned"] == 10
 
 
+STUDY = """
+title = "A trial"
+[grid]
+norm = ["none", "lip"]
+[fixed]
+dataset = "planted"
+hidden = 2
+heads = 2
+epochs = 3
+[[small]]
+[small.grid]
+layers = [1, 2]
+[[paper]]
+[paper.grid]
+layers = [1, 2, 3]
+seed = [0, 1, 2]
+[protocol.one]
+features = "raw"
+[protocol.two]
+features = "row"
+"""
+
+
+@pytest.fixture
+def trial(monkeypatch, tmp_path):
+    """A study named trial: 4 runs small, 18 by the paper, by either of two protocols."""
+    folder = tmp_path / "shipped"
+    folder.mkdir()
+    (folder / "trial.toml").write_text(STUDY)
+    monkeypatch.setattr("lipgnn.study.FOLDER", folder)
+    return ("sweep", "--study", "trial")
+
+
+def test_a_clone_with_the_kept_rows_computes_only_the_rest(invoke, computed, trial, tmp_path):
+    """Part of the study in one store; the clone has that file alone, computes the others, and then has all rows."""
+    assert invoke(*trial, "--layers", 1, "--results", "one")[0] == 0
+    assert len(computed) == 2
+    kept = tmp_path / "one" / "studies" / "trial.csv"
+    (tmp_path / "two" / "studies").mkdir(parents=True)
+    clone = tmp_path / "two" / "studies" / "trial.csv"
+    clone.write_bytes(kept.read_bytes())
+    computed.clear()
+    plan = json.loads(invoke(*trial, "--results", "two", "--dry-run", "--json")[1])
+    assert (plan["done (published)"], plan["to do"]) == (2, 2)
+    code, out, _ = invoke(*trial, "--results", "two")
+    assert (code, [cell.spec.layers for cell in computed]) == (0, [2, 2])
+    assert "have a result      4" in out
+    assert "trial.csv, 4 rows" in out
+    order = [(line["norm"], line["layers"]) for line in csv.DictReader(clone.read_text().splitlines())]
+    assert order == [("none", "1"), ("none", "2"), ("lip", "1"), ("lip", "2")]
+    assert set(kept.read_text().splitlines()) <= set(clone.read_text().splitlines())
+    computed.clear()
+    invoke(*trial, "--results", "two", "-q")
+    assert computed == []
+    invoke(*trial, "--results", "two", "--layers", 1, "--force", "-q")
+    assert len(computed) == 2
+    assert len(clone.read_text().splitlines()) == 5
+
+
+def test_options_beside_the_study_are_computed_and_not_kept(invoke, computed, trial, tmp_path):
+    invoke(*trial, "--epochs", 2, "--layers", 1, "-q")
+    assert len(computed) == 2
+    assert not (tmp_path / "results" / "studies").exists()
+
+
+def test_a_study_that_breaks_off_keeps_what_it_has(invoke, computed, trial, tmp_path, monkeypatch):
+    from cli.sweep_view import SweepView
+
+    def broken(self, event):
+        if len(computed) == 2:
+            raise KeyboardInterrupt
+
+    monkeypatch.setattr(SweepView, "show", broken)
+    assert invoke(*trial, "-q")[0] == 130
+    assert len((tmp_path / "results" / "studies" / "trial.csv").read_text().splitlines()) == 3
+
+
+def test_a_dry_run_tells_both_scales_and_reads_the_protocol(invoke, computed, trial):
+    invoke(*trial, "--max-runs", 1, "-q")
+    _, out, err = invoke(*trial, "--dry-run")
+    assert "A trial" in out
+    assert "4 runs: 1 done, 3 to do. 3 would run" in err
+    assert "Scale paper: 18 runs: 1 done, 17 to do. 17 would run, one after the other in " in err
+    assert "–" not in err
+    plan = json.loads(invoke(*trial, "--scale", "paper", "--protocol", "two", "--dry-run", "--json")[1])
+    assert {cell["features"] for cell in plan["cells"]} == {"row"}
+    assert (plan["planned"], plan["scales"]["small"]["planned"]) == (18, 4)
+
+
+def test_a_dry_run_shows_runs_whose_data_is_not_here(invoke, trial):
+    plan = json.loads(invoke(*trial, "--dataset", "texas", "--dry-run", "--json")[1])
+    assert (plan["no data"], plan["unknown"]) == (4, 4)
+    assert invoke(*trial, "--dataset", "texas")[0] == 4
+
+
 @pytest.mark.parametrize(
     "arguments, message",
     [
@@ -147,6 +243,10 @@ def test_a_file_a_study_and_settings(invoke, tmp_path):
         (("--set", "layrs=2"), "Did you mean 'layers'"),
         (("--retry", "faild"), "Did you mean 'failed'"),
         (("--study", "frist"), "Did you mean 'first'"),
+        (("--study", "first", "--scale", "small"), "Study 'first' has no scales."),
+        (("--study", "missing", "--scale", "smal"), "Did you mean 'small'"),
+        (("--study", "missing", "--protocol", "author"), "Did you mean 'authors'"),
+        (("--scale", "small"), "choose within a study"),
         (("none.toml",), "none.toml"),
         (("none.toml", "--study", "first"), "not both"),
         (("--jobs", 0), "--jobs"),

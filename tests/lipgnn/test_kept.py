@@ -1,8 +1,8 @@
 import pytest
 
-from lipgnn.errors import DataError
+from lipgnn.errors import DataError, UsageError
 from lipgnn.grid import runs_of
-from lipgnn.kept import keep, kept_path, read_all_kept, read_kept
+from lipgnn.kept import keep, kept_path, read_all_kept, read_kept, results_of
 from lipgnn.study import study_of
 
 STUDY = study_of(
@@ -68,6 +68,18 @@ def test_a_kept_row_gives_way_only_to_a_run_computed_anew(tmp_path, rows, write_
     assert read_kept(other)[0]["test_acc"] == 0.75
 
 
+def test_a_kept_row_with_the_id_of_an_older_version_gives_way_to_the_same_run(tmp_path, rows, write_store):
+    write_store(tmp_path / "one", rows[:1])
+    path, _ = keep(tmp_path / "one", STUDY)
+    other = kept_path(tmp_path / "two", "trial")
+    other.parent.mkdir(parents=True)
+    other.write_text(path.read_text().replace(rows[0]["run_id"], "0" * 12))
+    write_store(tmp_path / "two", rows[:1])
+    assert len(results_of(STUDY, tmp_path / "two")[0].rows) == 1
+    assert keep(tmp_path / "two", STUDY)[1] == 1
+    assert read_kept(other)[0]["run_id"] == rows[0]["run_id"]
+
+
 def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path, rows, write_store):
     write_store(tmp_path, rows)
     path, _ = keep(tmp_path, STUDY)
@@ -83,3 +95,44 @@ def test_all_studies_are_read_together(tmp_path, rows, write_store):
     keep(tmp_path, STUDY)
     (tmp_path / "studies" / "second.csv").write_bytes((tmp_path / "studies" / "trial.csv").read_bytes())
     assert len(read_all_kept(tmp_path)) == 8
+
+
+def test_scales_are_never_mixed_and_the_first_with_results_is_shown(tmp_path, rows, result_row, write_store):
+    write_store(tmp_path, [*rows, result_row(layers=2, seed=0, lr=0.5)])
+    found, choice = results_of(STUDY, tmp_path)
+    assert (choice.scale, [(row["layers"], row["seed"]) for row in found.rows]) == ("small", [(2, 0), (2, 1)])
+    found, choice = results_of(STUDY, tmp_path, scale="paper")
+    assert (choice.scale, {row["layers"] for row in found.rows}) == ("paper", {4})
+    write_store(tmp_path / "large", rows[2:])
+    assert results_of(STUDY, tmp_path / "large")[1].scale == "paper"
+    assert results_of(STUDY, tmp_path / "nowhere", [tmp_path / "large"])[1].scale == "paper"
+
+
+def test_kept_rows_go_before_the_same_runs_of_the_store(tmp_path, rows, write_store):
+    write_store(tmp_path / "one", rows[:1])
+    path, _ = keep(tmp_path / "one", STUDY)
+    second = kept_path(tmp_path / "two", "trial")
+    second.parent.mkdir(parents=True)
+    second.write_bytes(path.read_bytes())
+    write_store(tmp_path / "two", [{**rows[0], "test_acc": 0.75}, rows[1]])
+    found, _ = results_of(STUDY, tmp_path / "two")
+    assert [row["test_acc"] for row in found.rows] == [0.5, 0.5]
+    assert [store.root for store in found.stores] == [tmp_path / "two"]
+
+
+def test_a_plain_grid_shows_all_rows_of_its_file(tmp_path, rows, write_store):
+    write_store(tmp_path, rows)
+    keep(tmp_path, STUDY)
+    plain = study_of("plain", {"grid": {"layers": [3]}})
+    (tmp_path / "studies" / "trial.csv").rename(tmp_path / "studies" / "plain.csv")
+    assert len(results_of(plain, tmp_path)[0].rows) == 4
+
+
+def test_without_results_the_command_that_computes_them_is_told(tmp_path, rows, write_store):
+    with pytest.raises(UsageError) as caught:
+        results_of(STUDY, tmp_path)
+    assert caught.value.hint == "Compute them: lipgnn sweep --study trial --scale small"
+    write_store(tmp_path, rows[:2])
+    with pytest.raises(UsageError, match="No results of study 'trial'") as caught:
+        results_of(STUDY, tmp_path, scale="paper")
+    assert caught.value.hint.endswith("--scale paper")

@@ -4,8 +4,9 @@ import pytest
 
 from lipgnn.report.layout import Layout
 from lipgnn.report.printed import as_printed, difference_text, number, plain, spread
+from lipgnn.report.published import read_published
 from lipgnn.report.statistics import Difference
-from lipgnn.report.table import build_table
+from lipgnn.report.table import add_published, build_table
 
 
 def entries(printed):
@@ -108,3 +109,14 @@ def test_a_difference_says_only_what_is_known():
 def test_text_from_outside_stays_on_its_line_and_steers_nothing():
     assert plain("a\x1b[31m\nb\x00") == r"a\x1b[31m\nb\x00"
     assert plain(0.30) == "0.3"
+
+
+def test_fewer_trees_than_published_are_said_to_be(result_row):
+    runs = [
+        result_row(dataset=dataset, norm="layer", layers=layers, train_acc=0.5)
+        for dataset, layers in (("trees:4", 5), ("trees:5:250", 6))
+    ]
+    layout = Layout(rows=("norm",), cols=("dataset", "layers"), value="train_acc")
+    printed = as_printed(add_published(build_table(runs, layout), read_published()))
+    assert [entry.text for entry in printed.rows[0][1]] == ["50.0", "100.0", "50.0", "41.0"]
+    assert "Scaled down from the published data set: trees:5:250." in printed.notes

@@ -29,3 +29,24 @@ def test_every_published_number_is_in_the_words_of_a_run_and_has_a_source(entry)
     parse_norm(entry.norm)
     assert 0 < entry.mean <= 1
     assert entry.paper and entry.table and entry.source and entry.depth >= 1
+
+
+def test_a_number_is_of_one_cell_alone():
+    entry = next(e for e in read_published() if (e.dataset, e.missing, e.model, e.norm) == ("cora", 1, "gat", "lip"))
+    cell = {"dataset": "cora", "missing": 1.0, "model": "gat", "norm": "lip"}
+    assert entry.matches("test_acc", cell)
+    assert entry.matches("last_test_acc", cell), "the authors take the last epoch"
+    assert entry.matches("test_acc", {**cell, "layers": 11})
+    for other in ({"layers": 12}, {"dataset": "citeseer"}, {"missing": 0.0}, {"norm": "pair"}, {"model": "gt"}):
+        assert not entry.matches("test_acc", {**cell, **other})
+    assert not entry.matches("train_acc", cell)
+
+
+def test_fewer_trees_are_the_same_trees_scaled_down():
+    entry = next(e for e in read_published() if (e.dataset, e.model) == ("trees:5", "gat"))
+    cell = {"missing": 0.0, "model": "gat", "norm": "layer", "layers": 6}
+    for dataset, matches, scaled in (("trees:5", True, False), ("trees:5:250", True, True), ("trees:50", False, False)):
+        spec = {**cell, "dataset": dataset}
+        assert (entry.matches("train_acc", spec), entry.scaled_down(spec)) == (matches, scaled)
+    cora = next(e for e in read_published() if e.dataset == "cora")
+    assert not cora.scaled_down({"dataset": "cora:undirected"})

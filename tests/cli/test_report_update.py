@@ -1,0 +1,56 @@
+import pytest
+
+COMMAND = "lipgnn report --rows norm --cols layers --format markdown"
+BLOCK = f"# Page\n\n<!-- report: {COMMAND} -->\n{{}}<!-- end -->\n\nText.\n"
+
+
+@pytest.fixture
+def page(tmp_path, result_row, write_store):
+    """A page with one empty block, beside a store of two norms."""
+    write_store(tmp_path / "results", [result_row(norm=norm, layers=2) for norm in ("none", "lip")])
+    path = tmp_path / "page.md"
+    path.write_text(BLOCK.format(""))
+    return path
+
+
+def test_a_page_has_what_the_command_prints_and_is_left_alone_then(invoke, page):
+    table = invoke("report", "--rows", "norm", "--cols", "layers", "--format", "markdown")[1]
+    code, out, err = invoke("report", "--update", "page.md")
+    assert (code, out) == (0, "")
+    assert "printed anew" in err
+    assert page.read_text() == BLOCK.format(table)
+    written = page.stat().st_mtime_ns
+    assert "as printed" in invoke("report", "--update", "page.md")[2]
+    assert page.stat().st_mtime_ns == written
+
+
+def test_a_table_that_was_changed_by_hand_is_mended(invoke, page):
+    invoke("report", "--update", "page.md")
+    right = page.read_text()
+    page.write_text(right.replace("50.0", "99.9"))
+    invoke("report", "--update", "page.md")
+    assert page.read_text() == right
+
+
+@pytest.mark.parametrize(
+    "text, message",
+    [
+        ("<!-- report: lipgnn report -->\n", "The block that begins in line 1 has no end."),
+        ("<!-- report: lipgnn train -->\n<!-- end -->\n", "Line 1 holds no command that prints a report"),
+        ("<!-- report: lipgnn report --rows nrom -->\n<!-- end -->\n", "Did you mean 'norm'"),
+        ("<!-- report: lipgnn report absent.csv -->\n<!-- end -->\n", "absent.csv"),
+    ],
+)
+def test_a_page_that_cannot_be_printed_is_left_as_it_is(invoke, page, text, message):
+    page.write_text(text)
+    code, _, err = invoke("report", "--update", "page.md")
+    assert code == 2
+    assert message in err
+    assert page.read_text() == text
+
+
+def test_it_takes_no_other_option(invoke, page):
+    code, _, err = invoke("report", "--update", "page.md", "--rows", "norm")
+    assert code == 2
+    assert "no other option" in err
+    assert invoke("report", "--update", "absent.md")[0] == 2
