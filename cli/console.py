@@ -16,7 +16,16 @@ from rich import box
 from rich.console import Console, Group
 from rich.live import Live
 from rich.panel import Panel
-from rich.progress import BarColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    DownloadColumn,
+    Progress,
+    ProgressColumn,
+    Task,
+    TextColumn,
+    TimeRemainingColumn,
+    TransferSpeedColumn,
+)
 from rich.table import Column, Table
 from rich.text import Text
 
@@ -173,6 +182,40 @@ class EpochProgress:
             note(status)
 
 
+class ByteProgress:
+    """Progress of a download: a bar on a terminal, a line every tenth elsewhere. Called with the bytes so far.
+
+    Parameters
+    ----------
+    total : bytes in all, None if unknown.
+    """
+
+    def __init__(self, total: int | None):
+        self.total = total
+        self.shown = -1
+        columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
+        self.bar = Progress(*columns, console=err())
+        self.task = self.bar.add_task("", total=total)
+        self.live = err().is_terminal
+
+    def __enter__(self) -> ByteProgress:
+        if self.live:
+            self.bar.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self.live:
+            self.bar.stop()
+
+    def __call__(self, done: int) -> None:
+        tenth = 10 * done // self.total if self.total else 0
+        if self.live:
+            self.bar.update(self.task, completed=done)
+        elif tenth != self.shown:
+            self.shown = tenth
+            note(f"{size(done)} of {size(self.total)}")
+
+
 class LiveLines:
     """A bar over all runs and a line a worker, on a terminal; nothing elsewhere.
 
@@ -246,3 +289,13 @@ def duration(seconds: float | None) -> str:
         if seconds >= size:
             return f"{seconds / size:.1f} {unit}"
     return f"{seconds:.0f} s"
+
+
+def size(count: int | None) -> str:
+    """A number of bytes, in the unit that suits it."""
+    if count is None:
+        return DASH
+    for unit, bytes_ in (("GB", 10**9), ("MB", 10**6), ("kB", 10**3)):
+        if count >= bytes_:
+            return f"{count / bytes_:.1f} {unit}"
+    return f"{count} bytes"

@@ -229,3 +229,90 @@ def write_ogb():
         return folder
 
     return write
+
+
+@pytest.fixture
+def serve():
+    """A web server on this machine: serve({"/a.zip": content}) -> object with `url`, `requests` and `faults`.
+
+    It knows ranges and versions as web servers do. `faults` are taken one a GET: a number ends the connection after
+    so many bytes, "slow" sends nothing for a second, "plain" ignores the range, "wrong part" sends another one.
+    """
+    import http.server
+    import threading
+    import time
+    from types import SimpleNamespace
+
+    class Handler(http.server.BaseHTTPRequestHandler):
+        def do_HEAD(self):
+            self._answer(body=False)
+
+        def do_GET(self):
+            self._answer(body=True)
+
+        def _answer(self, *, body):
+            state = self.server.state
+            state.requests.append((self.command, self.path, self.headers.get("Range")))
+            if self.path in state.redirects:
+                return self._head(302, Location=state.redirects[self.path])
+            if self.path not in state.files:
+                return self._head(404)
+            content = state.files[self.path]
+            fault = state.faults.pop(0) if body and state.faults else None
+            start, status, further = 0, 200, {"ETag": f'"{hash(content)}"'}
+            ranged = self.headers.get("Range")
+            if ranged and self.headers.get("If-Range") == further["ETag"] and fault != "plain":
+                start, status = int(ranged.removeprefix("bytes=").removesuffix("-")), 206
+                if start >= len(content):
+                    return self._head(416, **{"Content-Range": f"bytes */{len(content)}"})
+            first = 0 if fault == "wrong part" else start
+            if status == 206:
+                further["Content-Range"] = f"bytes {first}-{len(content) - 1}/{len(content)}"
+            self._head(status, **{"Content-Length": len(content) - first}, **further)
+            if fault == "slow":
+                time.sleep(1)
+            if body:
+                self.wfile.write(content[first : first + fault] if isinstance(fault, int) else content[first:])
+
+        def _head(self, status, **headers):
+            self.send_response(status)
+            for name, value in headers.items():
+                self.send_header(name, str(value))
+            self.end_headers()
+
+        def log_message(self, *arguments):
+            pass
+
+    servers = []
+
+    def start(files):
+        server = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        server.state = SimpleNamespace(
+            url=f"http://127.0.0.1:{server.server_address[1]}", files=files, faults=[], redirects={}, requests=[]
+        )
+        thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01})
+        thread.start()
+        servers.append((server, thread))
+        return server.state
+
+    yield start
+    for server, thread in servers:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+@pytest.fixture
+def zip_folder():
+    """Pack a folder as OGB does: zip_folder(folder, "arxiv") -> bytes of an archive whose top folder is "arxiv"."""
+    import io
+    import zipfile
+
+    def pack(folder, top):
+        buffer = io.BytesIO()
+        with zipfile.ZipFile(buffer, "w") as archive:
+            for path in sorted(folder.rglob("*")):
+                archive.write(path, f"{top}/{path.relative_to(folder)}")
+        return buffer.getvalue()
+
+    return pack

@@ -102,3 +102,26 @@ def test_progress_on_a_terminal_is_a_bar_with_time_left(monkeypatch):
     assert status in screen.getvalue()
     assert "━" in screen.getvalue()
     assert ":" in screen.getvalue()
+
+
+def test_bytes_off_a_terminal_are_a_line_every_tenth(capsys):
+    with console.ByteProgress(2_000_000) as progress:
+        for done in range(0, 2_000_001, 50_000):
+            progress(done)
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 11 and lines[0] == "0 bytes of 2.0 MB" and lines[-1] == "2.0 MB of 2.0 MB"
+
+
+def test_bytes_on_a_terminal_are_a_bar(monkeypatch):
+    screen = io.StringIO()
+    monkeypatch.setattr(console, "err", lambda: console.Console(file=screen, force_terminal=True, width=80))
+    with console.ByteProgress(4_000_000) as progress:
+        progress(1_000_000)
+    assert "1.0/4.0 MB" in screen.getvalue()
+
+
+@pytest.mark.parametrize(
+    "count, shown", [(None, "–"), (0, "0 bytes"), (999, "999 bytes"), (1000, "1.0 kB"), (1_380_000_000, "1.4 GB")]
+)
+def test_sizes(count, shown):
+    assert console.size(count) == shown

@@ -1,10 +1,9 @@
-"""`lipgnn datasets`: what there is, what it looks like, where it lies, whether it is whole."""
+"""`lipgnn datasets list`, `show` and `path`: what there is, what it looks like and where it lies."""
 
 from __future__ import annotations
 
 import shlex
 from collections.abc import Iterator
-from pathlib import Path
 from typing import Any
 
 import click
@@ -12,23 +11,10 @@ import click
 from cli import console
 from cli.options import debug_option, json_option
 from lipgnn.catalog import DATASETS
-from lipgnn.errors import DataError, LipgnnError, UsageError
-
-EPILOG = """\b
-Examples:
-  lipgnn datasets list
-  lipgnn datasets show cora
-  lipgnn datasets import my-nodes.csv --name mine
-  lipgnn train --dataset mine --split random:0
-"""
+from lipgnn.errors import DataError
 
 
-@click.group("datasets", epilog=EPILOG)
-def command() -> None:
-    """List, describe, check and import data sets."""
-
-
-@command.command("list")
+@click.command("list")
 @json_option
 @debug_option
 def list_(as_json: bool) -> int:
@@ -36,7 +22,7 @@ def list_(as_json: bool) -> int:
     from lipgnn.datasets import describe, read
 
     rows, unreadable = [], []
-    for name, place, description in _available():
+    for name, place, description in available():
         try:
             facts = describe(read(name))
         except DataError as error:
@@ -59,14 +45,19 @@ def list_(as_json: bool) -> int:
         return 0
     columns = ("name", "where", "nodes", "edges", "features", "classes", "description")
     console.print_table(columns, ([row[column] for column in columns] for row in rows))
-    absent = [name for name in DATASETS if name not in {name for name, _, _ in _available()}]
+    for name, entry in DATASETS.items():
+        if entry.origin == "many graphs":
+            console.note(f"Many graphs, made when they are trained on: {name} ({entry.description}).")
+    here = {name for name, _, _ in available()}
+    absent = [name for name in DATASETS if DATASETS[name].origin == "data directory" and name not in here]
     if absent:
         console.note(f"Known, but not in the data directory: {', '.join(absent)}.")
+        console.note("Those of OGB can be had: lipgnn datasets fetch ogbn-arxiv")
     console.print_next("lipgnn datasets show cora")
     return 0
 
 
-@command.command("show")
+@click.command("show")
 @click.argument("name", metavar="NAME|PATH")
 @json_option
 @debug_option
@@ -91,7 +82,7 @@ def show(name: str, as_json: bool) -> int:
             f"{facts['edges']:,} {kind} ({facts['edges_listed']:,} listed, {facts['duplicates']:,} repeated, "
             f"{facts['self_loops']:,} self-loops; one self-loop a node is added)",
         ),
-        ("features", f"{facts['features']:,}, {facts['feature_density']:.2%} of the entries not zero"),
+        ("features", _feature_text(facts)),
         ("homophily", console.cell(facts["homophily"])),
         ("components", f"{facts['components']:,}, the largest with {facts['largest_component']:,} nodes"),
         ("degree", f"{degree['min']} to {degree['max']}, median {degree['median']:g}, mean {degree['mean']:.2f}"),
@@ -101,11 +92,12 @@ def show(name: str, as_json: bool) -> int:
     columns = ("class", "name", "nodes")
     console.print_table(columns, ([row[column] for column in columns] for row in facts["classes"]))
     split = [] if "public" in facts["splits"] else ["--split", next(iter(facts["splits"]), "random:0")]
-    console.print_next(shlex.join(["lipgnn", "train", "--dataset", name, *split]))
+    features = [] if facts["features"] else ["--features", "svd"]
+    console.print_next(shlex.join(["lipgnn", "train", "--dataset", name, *split, *features]))
     return 0
 
 
-@command.command("path")
+@click.command("path")
 @click.argument("name", metavar="[NAME]", required=False)
 @debug_option
 def path(name: str | None) -> int:
@@ -117,38 +109,7 @@ def path(name: str | None) -> int:
     return 0
 
 
-@command.command("verify")
-@click.argument("names", metavar="[NAME]...", nargs=-1)
-@json_option
-@debug_option
-def verify(names: tuple[str, ...], as_json: bool) -> int:
-    """Read data sets from end to end and compare those that ship with their known fingerprints."""
-    rows = [_verdict(name) for name in names or [name for name, _, _ in _available()]]
-    if as_json:
-        console.print_json(rows)
-    else:
-        console.print_table(("name", "verdict", "detail"), (row.values() for row in rows))
-    return DataError.exit_code if any(row["verdict"] == "damaged" for row in rows) else 0
-
-
-@command.command("import")
-@click.argument("source", metavar="PATH", type=click.Path(path_type=Path))
-@click.option("--edges", type=click.Path(path_type=Path), help="Edges file, where PATH is a CSV file of nodes.")
-@click.option("--name", help="Name to import it as; the default is its own.")
-@click.option("--directed/--undirected", default=None, help="Take edges as listed, or in both directions.")
-@click.option("--force", is_flag=True, help="Replace a data set of that name.")
-@debug_option
-def import_(source: Path, edges: Path | None, name: str | None, directed: bool | None, force: bool) -> int:
-    """Turn any readable format into one npz file in the data directory."""
-    from lipgnn.datasets.importing import import_source
-
-    target = import_source(source, edges=edges, name=name, directed=directed, force=force)
-    console.note(f"Imported as {target.stem!r}: {target}")
-    console.print_next(f"lipgnn datasets show {target.stem}")
-    return 0
-
-
-def _available() -> Iterator[tuple[str, str, str]]:
+def available() -> Iterator[tuple[str, str, str]]:
     """Name, place and description of every data set that can be read now."""
     from lipgnn.datasets.locate import cached
 
@@ -157,6 +118,12 @@ def _available() -> Iterator[tuple[str, str, str]]:
             yield name, entry.origin, entry.description
     for name, place in cached():
         yield name, str(place), DATASETS[name].description if name in DATASETS else ""
+
+
+def _feature_text(facts: dict[str, Any]) -> str:
+    if not facts["features"]:
+        return "none; --features svd makes a substitute from the graph"
+    return f"{facts['features']:,}, {facts['feature_density']:.2%} of the entries not zero"
 
 
 def _split_rows(splits: dict[str, dict[str, int]]) -> list[tuple[str, str]]:
@@ -169,21 +136,3 @@ def _split_rows(splits: dict[str, dict[str, int]]) -> list[tuple[str, str]]:
         (f"split {group[0]}" if len(group) == 1 else f"splits {group[0]} … {group[-1]}", text)
         for text, group in names.items()
     ]
-
-
-def _verdict(name: str) -> dict[str, Any]:
-    from lipgnn.datasets import load, read
-
-    try:
-        source = read(name)
-        if name not in DATASETS or DATASETS[name].fingerprint is None:
-            return {"name": name, "verdict": "readable", "detail": f"{source.num_nodes:,} nodes"}
-        fingerprint = load(name).fingerprint
-    except UsageError:
-        raise
-    except LipgnnError as error:
-        return {"name": name, "verdict": "damaged", "detail": error.message}
-    if fingerprint != DATASETS[name].fingerprint:
-        expected = DATASETS[name].fingerprint
-        return {"name": name, "verdict": "damaged", "detail": f"fingerprint {fingerprint}, not {expected}"}
-    return {"name": name, "verdict": "whole", "detail": f"fingerprint {fingerprint}"}

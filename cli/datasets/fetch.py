@@ -1,0 +1,71 @@
+"""`lipgnn datasets fetch`: OGB's archives into the data directory."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli import console
+from cli.options import debug_option, json_option
+
+if TYPE_CHECKING:
+    from lipgnn.datasets.fetch import Offer
+
+EPILOG = """\b
+Examples:
+  lipgnn datasets fetch ogbn-arxiv
+  lipgnn datasets fetch ogbn-products ogbn-proteins
+"""
+
+
+@click.command("fetch", epilog=EPILOG)
+@click.argument("names", metavar="NAME...", nargs=-1, required=True)
+@click.option("--force", is_flag=True, help="Fetch again what is there, and replace it.")
+@json_option
+@debug_option
+def fetch(names: tuple[str, ...], force: bool, as_json: bool) -> int:
+    """Download data sets of OGB; the same command goes on where it was interrupted."""
+    from lipgnn.datasets.fetch import folder_of
+
+    # A wrong name is refused before the first byte of a right one.
+    folders = {name: folder_of(name) for name in names}
+    rows = []
+    for name, folder in folders.items():
+        if folder.exists() and not force:
+            console.note(f"{name} is there already: {folder}; --force fetches it again.")
+            rows.append({"name": name, "status": "there", "folder": str(folder)})
+        else:
+            rows.append(_fetch(name))
+    if as_json:
+        console.print_json(rows)
+    console.print_next(*(f"lipgnn datasets show {name}" for name in folders))
+    return 0
+
+
+def _fetch(name: str) -> dict[str, Any]:
+    from lipgnn.datasets import fetch as library
+
+    offer = library.make_offer(name)
+    console.note(f"{name}: {offer.url}")
+    for line in _facts(offer):
+        console.note(f"  {line}")
+    with console.ByteProgress(offer.size) as progress:
+        digest = library.fetch(offer, progress)
+    console.note(f"Fetched {name}: {offer.folder}, archive sha256 {digest}")
+    return {
+        "name": name,
+        "status": "fetched",
+        "folder": str(offer.folder),
+        "url": offer.url,
+        "size": offer.size,
+        "sha256": digest,
+    }
+
+
+def _facts(offer: Offer) -> list[str]:
+    return [
+        f"size      {console.size(offer.size)}" + (f", {console.size(offer.have)} here already" if offer.have else ""),
+        f"checksum  {f'sha256 {offer.sha256}' if offer.sha256 else 'none published; its sha256 will be kept'}",
+        f"folder    {offer.folder}",
+    ]

@@ -1,0 +1,27 @@
+"""`lipgnn datasets import`: data of one's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from cli import console
+from cli.options import debug_option
+
+
+@click.command("import")
+@click.argument("source", metavar="PATH", type=click.Path(path_type=Path))
+@click.option("--edges", type=click.Path(path_type=Path), help="Edges file, where PATH is a CSV file of nodes.")
+@click.option("--name", help="Name to import it as; the default is its own.")
+@click.option("--directed/--undirected", default=None, help="Take edges as listed, or in both directions.")
+@click.option("--force", is_flag=True, help="Replace a data set of that name.")
+@debug_option
+def import_(source: Path, edges: Path | None, name: str | None, directed: bool | None, force: bool) -> int:
+    """Turn any readable format into one npz file in the data directory."""
+    from lipgnn.datasets.importing import import_source
+
+    target = import_source(source, edges=edges, name=name, directed=directed, force=force)
+    console.note(f"Imported as {target.stem!r}: {target}")
+    console.print_next(f"lipgnn datasets show {target.stem}")
+    return 0

@@ -1,0 +1,61 @@
+"""`lipgnn datasets verify`: whether data sets are whole."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli import console
+from cli.datasets.show import available
+from cli.options import debug_option, json_option
+from lipgnn.catalog import DATASETS
+from lipgnn.errors import DataError, LipgnnError, UsageError
+
+if TYPE_CHECKING:
+    from lipgnn.datasets import Source
+
+
+@click.command("verify")
+@click.argument("names", metavar="[NAME]...", nargs=-1)
+@json_option
+@debug_option
+def verify(names: tuple[str, ...], as_json: bool) -> int:
+    """Read data sets from end to end; compare those that ship, or were fetched, with what is known of them."""
+    rows = [_verdict(name) for name in names or [name for name, _, _ in available()]]
+    if as_json:
+        console.print_json(rows)
+    else:
+        console.print_table(("name", "verdict", "detail"), (row.values() for row in rows))
+    return DataError.exit_code if any(row["verdict"] == "damaged" for row in rows) else 0
+
+
+def _verdict(name: str) -> dict[str, Any]:
+    from lipgnn.datasets import identify, read
+
+    try:
+        source = read(name)
+        if name not in DATASETS or DATASETS[name].fingerprint is None:
+            return {"name": name, **_compared(source)}
+        fingerprint = identify(name)
+    except UsageError:
+        raise
+    except LipgnnError as error:
+        return {"name": name, "verdict": "damaged", "detail": error.message}
+    if fingerprint != DATASETS[name].fingerprint:
+        expected = DATASETS[name].fingerprint
+        return {"name": name, "verdict": "damaged", "detail": f"fingerprint {fingerprint}, not {expected}"}
+    return {"name": name, "verdict": "whole", "detail": f"fingerprint {fingerprint}"}
+
+
+def _compared(source: Source) -> dict[str, str]:
+    """A data set without a known fingerprint: its files, if it was fetched, beside those that were unpacked."""
+    from lipgnn.datasets.fetch import changed_files
+
+    changed = changed_files(Path(source.origin))
+    if changed is None:
+        return {"verdict": "readable", "detail": f"{source.num_nodes:,} nodes"}
+    if changed:
+        return {"verdict": "damaged", "detail": f"not as it was fetched: {', '.join(changed)}"}
+    return {"verdict": "whole", "detail": "every file as it was fetched"}

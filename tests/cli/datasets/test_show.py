@@ -1,0 +1,64 @@
+import json
+
+import pytest
+
+
+def test_list_shows_published_counts(invoke):
+    code, out, _ = invoke("datasets", "list", "--json")
+    rows = {row["name"]: row for row in json.loads(out)}
+    assert code == 0
+    counts = {name: [rows[name][key] for key in ("nodes", "edges", "features", "classes")] for name in rows}
+    assert counts["cora"] == [2708, 5278, 1433, 7]
+    assert counts["citeseer"] == [3327, 4552, 3703, 6]
+    assert counts["pubmed"] == [19717, 44324, 500, 3]
+    assert list(rows) == ["cora", "citeseer", "pubmed", "planted"]
+
+
+def test_list_for_people_names_what_is_absent(invoke):
+    code, out, err = invoke("datasets", "list")
+    assert code == 0
+    assert "19717" in out
+    assert "ogbn-arxiv" in err
+
+
+def test_list_has_what_was_imported_and_tells_what_it_cannot_read(invoke, data, tables):
+    invoke("datasets", "import", tables, "--name", "mine")
+    (data / "broken.npz").write_bytes(b"no")
+    code, out, err = invoke("datasets", "list", "--json")
+    assert code == 0
+    assert json.loads(out)[-1]["name"] == "mine"
+    assert "broken.npz" in err
+
+
+def test_show_gives_statistics(invoke):
+    facts = json.loads(invoke("datasets", "show", "cora", "--json")[1])
+    assert facts["splits"] == {"public": {"train": 140, "val": 500, "test": 1000}}
+    assert facts["homophily"] == pytest.approx(0.81, abs=0.005)
+    # The literature uses this largest component of 2485 nodes as a data set of its own.
+    assert (facts["components"], facts["largest_component"]) == (78, 2485)
+    code, out, err = invoke("datasets", "show", "cora")
+    assert code == 0
+    assert "Neural_Networks" in out and "lipgnn train --dataset cora" in err
+
+
+def test_path(invoke, data):
+    assert invoke("datasets", "path") == (0, f"{data}\n", "")
+    assert invoke("datasets", "path", "cora")[1].endswith("cora.npz\n")
+
+
+def test_data_without_features_says_what_to_do(invoke, data, write_ogb):
+    write_ogb(data / "ogbn_arxiv", features=None)
+    code, out, err = invoke("datasets", "show", "ogbn-arxiv:undirected")
+    assert code == 0
+    assert "--features svd" in out and "undirected" in out
+    assert "lipgnn train --dataset ogbn-arxiv:undirected --features svd" in err
+    assert invoke("train", "--dataset", "ogbn-arxiv:undirected", "--layers", 1, "--epochs", 1)[0] == 4
+    assert (
+        invoke("train", "--dataset", "ogbn-arxiv:undirected", "--layers", 1, "--epochs", 1, "--features", "svd")[0] == 0
+    )
+
+
+@pytest.mark.parametrize("form", ["undirectd", "R"])
+def test_a_suffix_that_is_none(invoke, form):
+    code, _, err = invoke("datasets", "show", f"cora:{form}")
+    assert code == 2 and "cora:undirected" in err
