@@ -166,7 +166,7 @@ def _read(
     found, choice = results_of(study, results, sources, scale=scale, protocol=protocol)
     value = study.values.get(choice.protocol) or study.report.get("value", "test_acc")
     defaults = {**study.report, "baseline": study.report.get("compare"), "value": value}
-    console.note(f"{shlex.join(choice.words())}: {study.title or f'study {name!r}'}")
+    console.note(choice.heading)
     return found, defaults
 
 

@@ -105,15 +105,22 @@ def command(
     runs, left_out = runs_of(grids, os.environ)
     kept = read_kept(kept_path(results, study)) if study else []
     further = read_all_kept(results) if dry_run else []
+    # The data of a study may be far away; what it would cost can be told all the same.
     plan = make_plan(
-        runs, store, published=kept, further=further, retry=_retries(retry), force=force, without_data=dry_run
+        runs,
+        store,
+        published=kept,
+        further=further,
+        retry=_retries(retry),
+        force=force,
+        without_data=dry_run and taken is not None,
     )
     chosen = _choose(plan, max_runs=max_runs, shuffle=shuffle)
-    for line in left_out:
+    for line in [*([taken.heading] if taken else []), *left_out]:
         console.note(line)
     if dry_run:
-        others = _other_scales(taken, lists, [*store.published(), *kept, *further]) if taken else {}
-        show_plan(chosen, others, title=taken.study.title if taken else "", as_json=as_json)
+        others = _other_scales(taken, lists, [*store.published(), *further]) if taken else {}
+        show_plan(chosen, others, as_json=as_json)
         return 0
     ensure_writable(results)
     elsewhere = engine == "slurm" or address is not None
@@ -211,8 +218,9 @@ def _close(summary: Summary, results: Path, taken: Choice | None, kept: tuple[Pa
         ("seconds", f"{summary.seconds:.1f}"),
         ("results", str(results / "results.csv")),
     ]
-    if kept:
-        facts.append(("kept of the study", f"{kept[0]}, {kept[1]} rows"))
+    rows_kept = kept[1] if kept else 0
+    if rows_kept:
+        facts.append(("kept of the study", f"{kept[0]}, {rows_kept} rows"))
     console.print_panel("Sweep", facts, good=not summary.failed and not summary.interrupted)
     again = shlex.join(["lipgnn", *(word for word in sys.argv[1:] if word != "--force")])
     store = [] if results == Path("results") else ["--results", str(results)]
@@ -221,4 +229,4 @@ def _close(summary: Summary, results: Path, taken: Choice | None, kept: tuple[Pa
     elif summary.failed:
         console.print_next(f"{again} --retry failed")
     else:
-        console.print_next(shlex.join(["lipgnn", "report", *(taken.words() if taken else []), *store]))
+        console.print_next(shlex.join(["lipgnn", "report", *(taken.words() if rows_kept else []), *store]))

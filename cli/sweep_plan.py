@@ -11,13 +11,12 @@ from cli.sweep_view import describe
 from lipgnn.plan import DONE, STATES, Cell, Plan
 
 
-def show_plan(plan: Plan, others: Mapping[str, Plan], *, title: str, as_json: bool) -> None:
+def show_plan(plan: Plan, others: Mapping[str, Plan], *, as_json: bool) -> None:
     """Show a plan.
 
     Parameters
     ----------
     others : plans of the other scales of a study, of which only the sums are shown.
-    title : of the study, if it is one.
     """
     if as_json:
         cells = [
@@ -33,7 +32,7 @@ def show_plan(plan: Plan, others: Mapping[str, Plan], *, title: str, as_json: bo
         [*row, cell.run_id, _state(cell, id(cell) in running), _duration(cell.estimate, rough=cell.rough)]
         for row, cell in zip(rows, plan.cells, strict=True)
     )
-    console.print_table([*names, "run", "state", "estimate"], table, title=title)
+    console.print_table([*names, "run", "state", "estimate"], table)
     console.note(_told(plan))
     for scale, other in others.items():
         console.note(f"Scale {scale}: {_told(other)}")

@@ -122,6 +122,12 @@ class Choice:
         # Without the environment: a study is what its file says.
         return dict.fromkeys(identity(spec.to_dict()) for spec in runs_of(self.grids(), {})[0])
 
+    @property
+    def heading(self) -> str:
+        """One line for people: which study this is, and what it asks."""
+        chosen = ", ".join(name for name in (self.scale, self.protocol) if name)
+        return f"Study {self.study.name}" + (f" ({chosen})" if chosen else "") + f": {self.study.title or 'untitled'}"
+
     def words(self) -> list[str]:
         """The options of the command line that choose it."""
         words = ["--study", self.study.name]

@@ -107,7 +107,7 @@ def study(result_row, write_store, tmp_path, monkeypatch):
 def test_a_study_is_laid_out_as_it_says(invoke, study):
     code, out, err = invoke("report", "--study", "trial", "--published")
     assert code == 0
-    assert "--study trial --scale small --protocol last: A trial" in err
+    assert "Study trial (small, last): A trial" in err
     assert [" ".join(line.split()) for line in out.splitlines() if line.strip().startswith(("none ", "lip "))] == [
         "none 61.0 ± 1.4 (2) 82.3 ± 2.3 (2)",
         "lip 80.0 ± 1.4 (2) 83.1 ± 0.5 (5)",

@@ -142,6 +142,7 @@ def test_a_file_a_study_and_settings(invoke, tmp_path):
 
 STUDY = """
 title = "A trial"
+record = ["gradients"]
 [grid]
 norm = ["none", "lip"]
 [fixed]
@@ -200,8 +201,9 @@ def test_a_clone_with_the_kept_rows_computes_only_the_rest(invoke, computed, tri
 
 
 def test_options_beside_the_study_are_computed_and_not_kept(invoke, computed, trial, tmp_path):
-    invoke(*trial, "--epochs", 2, "--layers", 1, "-q")
-    assert len(computed) == 2
+    code, _, err = invoke(*trial, "--epochs", 2, "--layers", 1, "-q")
+    assert (code, len(computed)) == (0, 2)
+    assert "  lipgnn report\n" in err
     assert not (tmp_path / "results" / "studies").exists()
 
 
@@ -217,10 +219,15 @@ def test_a_study_that_breaks_off_keeps_what_it_has(invoke, computed, trial, tmp_
     assert len((tmp_path / "results" / "studies" / "trial.csv").read_text().splitlines()) == 3
 
 
+def test_runs_record_what_the_study_says(invoke, computed, trial, tmp_path):
+    invoke(*trial, "--layers", 2, "--norm", "lip", "-q")
+    assert len(list((tmp_path / "results" / "runs").glob("*/gradients.safetensors"))) == 1
+
+
 def test_a_dry_run_tells_both_scales_and_reads_the_protocol(invoke, computed, trial):
     invoke(*trial, "--max-runs", 1, "-q")
-    _, out, err = invoke(*trial, "--dry-run")
-    assert "A trial" in out
+    err = invoke(*trial, "--dry-run")[2]
+    assert "Study trial (small, one): A trial" in err
     assert "4 runs: 1 done, 3 to do. 3 would run" in err
     assert "Scale paper: 18 runs: 1 done, 17 to do. 17 would run, one after the other in " in err
     assert "–" not in err

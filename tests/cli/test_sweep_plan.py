@@ -20,9 +20,8 @@ def plan():
 
 
 def test_the_sum_says_what_it_is_made_of(plan, capsys):
-    show_plan(plan, {"paper": Plan(plan.cells[:2], plan.cells[1:2])}, title="A trial", as_json=False)
+    show_plan(plan, {"paper": Plan(plan.cells[:2], plan.cells[1:2])}, as_json=False)
     out, err = capsys.readouterr()
-    assert "A trial" in out
     assert "~1.0 min" in out
     assert "4 runs: 1 done (published), 2 to do, 1 no data. 3 would run, one after the other in ~2.0 min" in err
     assert "without 1 of which nothing is known" in err
@@ -30,7 +29,7 @@ def test_the_sum_says_what_it_is_made_of(plan, capsys):
 
 
 def test_json_has_the_same_numbers(plan, capsys):
-    show_plan(plan, {"paper": Plan([], [])}, title="", as_json=True)
+    show_plan(plan, {"paper": Plan([], [])}, as_json=True)
     content = json.loads(capsys.readouterr().out)
     assert (content["planned"], content["to do"], content["seconds"], content["unknown"]) == (4, 2, 120.0, 1)
     assert content["rough"] is True
@@ -39,11 +38,11 @@ def test_json_has_the_same_numbers(plan, capsys):
 
 
 def test_what_runs_again_is_marked(plan, capsys):
-    show_plan(Plan(plan.cells, plan.cells), {}, title="", as_json=False)
+    show_plan(Plan(plan.cells, plan.cells), {}, as_json=False)
     assert capsys.readouterr().out.count("→ runs") == 1
 
 
 def test_without_any_past_there_is_a_dash(capsys):
     cells = [Cell(RunSpec(), "a", "to do", None)]
-    show_plan(Plan(cells, cells), {}, title="", as_json=False)
+    show_plan(Plan(cells, cells), {}, as_json=False)
     assert "one after the other in –." in capsys.readouterr().err

@@ -2,6 +2,7 @@ import pytest
 
 from lipgnn.errors import UsageError
 from lipgnn.grid import runs_of
+from lipgnn.report.published import read_published
 from lipgnn.spec import RunSpec
 from lipgnn.study import identity, read_study, study_names, study_of
 
@@ -46,6 +47,7 @@ def test_a_protocol_sets_options_of_every_run(study):
     assert {r.features for r in runs(study.choose("paper", "b"))} == {"row"}
     assert study.values == {"a": "last_test_acc"}
     assert study.choose(protocol="b").words() == ["--study", "trial", "--scale", "small", "--protocol", "b"]
+    assert study.choose(protocol="b").heading == "Study trial (small, b): A trial"
 
 
 def test_the_rest_of_a_study(study):
@@ -132,3 +134,18 @@ def test_every_study_that_ships_has_runs_at_every_scale(name):
         assert list(study.parts) == ["small", "paper"]
         assert study.title
         assert sizes[-1] > sizes[0], "the full protocol is the larger one"
+
+
+@pytest.mark.parametrize("name, paper", [("missing", "Dasoulas"), ("trees", "Alon")])
+def test_the_full_protocol_has_every_cell_that_was_published(name, paper):
+    runs = runs_of(read_study(name).choose("paper").grids(), {})[0]
+    planned = {(r.dataset, r.missing, r.model, r.norm, r.layers) for r in runs}
+    cells = {(e.dataset, e.missing, e.model, e.norm, e.depth) for e in read_published() if paper in e.paper}
+    assert cells
+    assert cells <= planned
+
+
+def test_epochs_of_the_authors_grow_with_depth():
+    """Their launcher: 1000 up to 4 layers, 1500 from 5 to 7, 2500 from 8 on."""
+    for run in runs_of(read_study("missing").choose("paper").grids(), {})[0]:
+        assert run.epochs == (1000 if run.layers <= 4 else 1500 if run.layers < 8 else 2500)
