@@ -78,7 +78,7 @@ def test_a_run_is_the_same_with_and_without_the_trial(small_spec, load_for):
     for tried in (False, True):
         training = Training(small_spec, load_for(small_spec), torch.device("cpu"))
         if tried:
-            estimate(training.network, training.graph, training.features, training.loss)
+            estimate(training.network, *training.example())
         records.append([(training.step().train_loss, training.step().grad_norm), training.network.state_dict()])
     assert records[0][0] == records[1][0]
     assert all(torch.equal(value, records[1][1][name]) for name, value in records[0][1].items())

@@ -1,0 +1,123 @@
+"""Batches of trees: copies of the tree of the definition, and logits that do not depend on how they are batched."""
+
+import copy
+
+import networkx
+import pytest
+import torch
+
+from lipgnn.batches.trees import TreeBatches
+from lipgnn.config import resolve
+from lipgnn.datasets import load
+from lipgnn.models import DeepGNN
+from lipgnn.runtime import dgl
+
+CPU = torch.device("cpu")
+
+
+@pytest.fixture
+def make():
+    """Batches of trees and their network, for options of a run."""
+
+    def call(**options):
+        spec = resolve({"dataset": "trees:3:20", "batch_size": 32, **options}, {}).spec
+        data = load(spec.dataset)
+        torch.manual_seed(0)
+        network = DeepGNN.from_spec(spec, data.num_features, data.num_classes)
+        return TreeBatches(spec, data, CPU), network, data
+
+    return call
+
+
+def by_the_book(network, data, items):
+    """Logits of the roots from DGL's batch of whole trees, in the numbering of the definition."""
+    tree = dgl.graph(tuple(torch.tensor(data.edges)))
+    graph = dgl.batch([tree] * len(items))
+    features = torch.stack([torch.tensor(table[items.numpy()]).flatten() for table in (data.keys, data.values)])
+    roots = torch.arange(len(items)) * tree.num_nodes()
+    return network(graph, features)[roots]
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"model": "gat"},
+        {"model": "gat", "norm": "none"},
+        {"model": "gat", "norm": "lip", "kappa": "0.25"},
+        {"model": "gat", "norm": "lip+layer"},
+        {"model": "gat", "norm": "lip+layer", "norm_place": "branch"},
+        {"model": "gat", "norm": "pair"},
+        {"model": "gat", "norm": "lip", "layers": "2"},
+        {"model": "gat", "norm": "lip", "layers": "6"},
+        {"model": "gt", "norm": "lip"},
+        {"model": "gcn"},
+        {"model": "gin"},
+        {"model": "ggnn"},
+        {"model": "gat", "norm": "lip", "stack": "reversible", "norm_place": "branch"},
+    ],
+    ids=lambda options: " ".join(options.values()),
+)
+def test_logits_and_gradients_are_those_of_whole_trees_batched_by_dgl(make, options):
+    batches, network, data = make(**options)
+    twin = copy.deepcopy(network)
+    for batch in (next(iter(batches.epoch(1))), batches._batch(torch.tensor([150, 3, 77]))):
+        ours = batch.of_items(network(batch.graph, batch.features))
+        theirs = by_the_book(twin, data, batch.items)
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+        labels = batches.labels[batch.items]
+        gradients = [
+            torch.autograd.grad(
+                torch.nn.functional.cross_entropy(logits, labels), list(own.parameters()), allow_unused=True
+            )
+            for own, logits in ((network, ours), (twin, theirs))
+        ]
+        for one, other in zip(*gradients, strict=True):
+            if one is None or other is None:
+                assert one is None or not one.any()
+                assert other is None or not other.any()
+            else:
+                torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
+
+
+def test_an_epoch_has_every_training_graph_once_in_an_order_of_its_own(make):
+    batches, _, data = make()
+    orders = [torch.cat([batch.items for batch in batches.epoch(number)]) for number in (1, 1, 2)]
+    assert torch.equal(orders[0], orders[1])
+    assert not torch.equal(orders[0], orders[2])
+    for order in orders:
+        assert order.sort().values.tolist() == data.split.train.nonzero()[0].tolist()
+
+
+def test_everything_is_everything_in_order(make):
+    batches, _, data = make()
+    assert torch.cat([batch.items for batch in batches.everything()]).tolist() == list(range(160))
+    assert batches.labels.tolist() == data.labels_array.tolist()
+
+
+def test_graphs_are_made_once_for_every_size(make):
+    batches, _, _ = make()
+    first, again = ({len(b.items): b.graph for b in batches.epoch(number)} for number in (1, 2))
+    assert first.keys() == again.keys()
+    assert all(first[size] is again[size] for size in first)
+
+
+def test_the_whole_graph_is_copies_of_the_tree(make):
+    batches, _, data = make(batch_size=3)
+    graph, features = batches.whole_graph()
+    edges = torch.stack(graph.edges()).T.tolist()
+    whole = networkx.DiGraph(edges)
+    tree = networkx.DiGraph(data.edges.T.tolist())
+    parts = list(networkx.weakly_connected_components(whole))
+    assert len(parts) == 3
+    for part in parts:
+        assert networkx.is_isomorphic(whole.subgraph(part), tree)
+    assert features.shape == (2, 45)
+    # The roots come first, and have keys and no values.
+    assert features[0, :3].tolist() == [1, 2, 3]
+    assert features[1, :3].tolist() == [0, 0, 0]
+
+
+def test_a_batch_larger_than_the_set_is_one_batch(make):
+    batches, _, data = make(batch_size=10**6)
+    (batch,) = batches.epoch(1)
+    assert len(batch.items) == data.split.train.sum()

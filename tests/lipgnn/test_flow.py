@@ -1,0 +1,92 @@
+"""Hops: a layer on some nodes is the layer on all, as far as those are concerned."""
+
+import pytest
+import torch
+
+from lipgnn.flow import Hop, convolve, per_block, targets_of
+from lipgnn.models import DeepGNN
+from lipgnn.nn import GATConv, GGNNConv, GINConv
+from lipgnn.runtime import dgl
+
+
+@pytest.fixture
+def graph():
+    """Thirty nodes with self-loops and a few neighbours each."""
+    torch.manual_seed(0)
+    return dgl.add_self_loop(dgl.remove_self_loop(dgl.rand_graph(30, 90)))
+
+
+@pytest.fixture
+def neighbourhood(graph):
+    """The hops of a sample that leaves nothing out, its inputs, and its outputs, for two layers."""
+    sampler = dgl.dataloading.NeighborSampler([-1, -1])
+    inputs, outputs, blocks = sampler.sample(dgl.remove_self_loop(graph), torch.tensor([4, 0, 17]))
+    return [Hop.of_block(block) for block in blocks], inputs, outputs
+
+
+@pytest.mark.parametrize("model", ["gat", "gt", "ggnn", "gin"])
+@pytest.mark.parametrize("residual", ["none", "identity"])
+def test_with_all_neighbours_the_targets_get_what_they_get_on_the_whole_graph(graph, neighbourhood, model, residual):
+    hops, inputs, outputs = neighbourhood
+    norm = "lip+layer" if model in ("gat", "gt") else "layer"
+    network = DeepGNN(5, 3, model=model, layers=2, hidden=4, heads=2, norm=norm, residual=residual).eval()
+    x = torch.randn(30, 5)
+    with torch.no_grad():
+        expected = network(graph, x)[outputs]
+        torch.testing.assert_close(network(hops, x[inputs]), expected)
+
+
+@pytest.mark.parametrize("model", ["gat", "ggnn"])
+def test_gradients_are_those_of_the_targets_on_the_whole_graph(graph, neighbourhood, model):
+    hops, inputs, outputs = neighbourhood
+    network = DeepGNN(5, 3, model=model, layers=2, hidden=2, heads=2, residual="identity", kernel="dgl")
+    x = torch.randn(30, 5)
+    parameters = list(network.parameters())
+    whole = torch.autograd.grad(network(graph, x)[outputs].square().sum(), parameters)
+    for every in (0, 1):
+        network.checkpoint_every = every
+        sampled = torch.autograd.grad(network(hops, x[inputs]).square().sum(), parameters)
+        for ours, theirs in zip(sampled, whole, strict=True):
+            torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)
+
+
+def test_batch_norm_sees_the_targets_alone(neighbourhood):
+    """In the MLP of GIN as well, whose rows of other nodes would be something else."""
+    hops, inputs, _ = neighbourhood
+    conv, x = GINConv(4, 4), torch.randn(len(inputs), 4)
+    sums = torch.stack(
+        [sum(x[int(s)] for s in hops[0].graph.predecessors(node)) for node in range(hops[0].targets)]
+    )  # fmt: skip
+    convolve(conv, hops[0], x)
+    rows = conv.apply_func[0](sums)
+    torch.testing.assert_close(conv.apply_func[1].running_mean, 0.1 * rows.mean(0))
+
+
+def test_every_node_of_a_hop_has_its_self_loop_and_targets_come_first(neighbourhood):
+    hops, inputs, outputs = neighbourhood
+    for hop in hops:
+        nodes = torch.arange(hop.graph.num_nodes())
+        assert hop.graph.has_edges_between(nodes, nodes).all()
+    assert hops[0].graph.num_nodes() == len(inputs)
+    assert hops[0].targets == hops[1].graph.num_nodes()
+    assert torch.equal(inputs[: len(outputs)], outputs)
+
+
+def test_a_hop_as_a_block_has_the_edges_of_its_targets(neighbourhood):
+    hop = neighbourhood[0][0]
+    block = hop.to_block()
+    assert (block.num_src_nodes(), block.num_dst_nodes()) == (hop.graph.num_nodes(), hop.targets)
+    nodes = torch.arange(hop.targets)
+    assert torch.equal(block.in_degrees(nodes), hop.graph.in_degrees(nodes))
+
+
+def test_one_graph_serves_all_blocks_and_a_list_each(graph, neighbourhood):
+    hops = neighbourhood[0]
+    assert per_block(graph, 3) == [graph] * 3
+    assert per_block(hops, 2) is hops
+    x = torch.randn(30, 2)
+    assert targets_of(graph, x) is x
+    assert len(targets_of(hops[1], x)) == hops[1].targets
+    conv = GATConv(2, 2, 1)
+    assert convolve(conv, graph, x).shape == (30, 1, 2)
+    assert convolve(GGNNConv(2, 2), hops[1], x[: hops[1].graph.num_nodes()]).shape == (hops[1].targets, 2)

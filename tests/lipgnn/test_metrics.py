@@ -1,0 +1,60 @@
+"""Metrics against OGB's evaluator and against counting."""
+
+import warnings
+
+import pytest
+import torch
+
+from lipgnn import metrics
+
+
+@pytest.fixture(scope="module")
+def evaluator():
+    with warnings.catch_warnings():
+        # OGB's own imports warn about what they use.
+        warnings.simplefilter("ignore")
+        from ogb.nodeproppred import Evaluator
+    return Evaluator
+
+
+def test_accuracy_is_that_of_ogb(evaluator):
+    logits, labels = torch.randn(200, 40), torch.randint(40, (200,))
+    theirs = evaluator("ogbn-arxiv").eval({"y_true": labels[:, None], "y_pred": logits.argmax(1, keepdim=True)})
+    assert metrics.score("acc", logits, labels).item() == pytest.approx(theirs["acc"])
+
+
+def test_roc_auc_is_that_of_ogb(evaluator):
+    # Rounded, so that there are ties; two tasks of one kind alone, which are left out.
+    logits, labels = torch.randn(150, 112).round(decimals=1), torch.randint(2, (150, 112)).float()
+    labels[:, 3], labels[:, 7] = 0, 1
+    theirs = evaluator("ogbn-proteins").eval({"y_true": labels, "y_pred": logits})
+    assert metrics.score("rocauc", logits, labels).item() == pytest.approx(theirs["rocauc"])
+
+
+def test_roc_auc_is_the_share_of_pairs_in_the_right_order():
+    logits, labels = torch.randn(40, 3).round(decimals=1), torch.randint(2, (40, 3)).float()
+    labels[torch.rand(40, 3) < 0.3] = float("nan")
+    areas = []
+    for scores, truth in zip(logits.t().tolist(), labels.t().tolist(), strict=True):
+        yes = [s for s, y in zip(scores, truth, strict=True) if y == 1]
+        no = [s for s, y in zip(scores, truth, strict=True) if y == 0]
+        areas.append(sum((a > b) + (a == b) / 2 for a in yes for b in no) / (len(yes) * len(no)))
+    assert metrics.roc_auc(logits, labels).item() == pytest.approx(sum(areas) / 3)
+
+
+def test_roc_auc_without_two_kinds_is_not_a_number():
+    assert metrics.roc_auc(torch.randn(5, 2), torch.ones(5, 2)).isnan()
+
+
+def test_the_loss_of_classes_is_cross_entropy():
+    logits, labels = torch.randn(9, 4, dtype=torch.float64), torch.randint(4, (9,))
+    expected = -torch.stack([logits[i].log_softmax(0)[labels[i]] for i in range(9)]).mean()
+    torch.testing.assert_close(metrics.loss("acc", logits, labels), expected)
+
+
+def test_the_loss_of_several_labels_is_over_those_that_are_known():
+    logits = torch.randn(6, 3, dtype=torch.float64)
+    labels = torch.tensor([[0, 1, float("nan")]] * 6)
+    p = torch.sigmoid(logits)
+    expected = -torch.cat([(1 - p[:, 0]).log(), p[:, 1].log()]).mean()
+    torch.testing.assert_close(metrics.loss("rocauc", logits, labels), expected)

@@ -1,0 +1,82 @@
+"""Names of trees, and Alon & Yahav's protocol as a run resolves it."""
+
+import math
+
+import pytest
+
+from lipgnn.config import resolve
+from lipgnn.errors import UsageError
+from lipgnn.neighbors_match import is_trees, parse_trees
+
+
+@pytest.mark.parametrize(
+    "radius, nodes, permutations, graphs",
+    [
+        (2, 7, 24, 96),
+        (3, 15, 1000, 8000),
+        (4, 31, 1000, 16000),
+        (5, 63, 1000, 32000),
+        (6, 127, 500, 32000),
+        (7, 255, 250, 32000),
+        (8, 511, 125, 32000),
+    ],
+)
+def test_the_counts_are_those_of_the_protocol(radius, nodes, permutations, graphs):
+    trees = parse_trees(f"trees:{radius}")
+    assert (trees.nodes, trees.permutations, trees.graphs) == (nodes, permutations, graphs)
+
+
+def test_fewer_permutations_are_named():
+    trees = parse_trees("trees:5:250")
+    assert (trees.radius, trees.permutations, trees.graphs) == (5, 250, 250 * 32)
+
+
+@pytest.mark.parametrize(
+    "name", ["trees", "trees:", "trees:1", "trees:9", "trees:-3", "trees:4:", "trees:4:x", "trees:4.0"]
+)
+def test_impossible_trees_are_wrong_use(name):
+    assert is_trees(name)
+    with pytest.raises(UsageError, match="radius from 2 to 8"):
+        parse_trees(name)
+
+
+@pytest.mark.parametrize("name", ["trees:2:25", "trees:2:1", "trees:3:40321", "trees:4:99999"])
+def test_there_are_only_so_many_permutations(name):
+    with pytest.raises(UsageError, match="permutations of"):
+        parse_trees(name)
+    assert parse_trees("trees:3:32000").permutations <= math.factorial(8)
+
+
+@pytest.mark.parametrize("name", ["cora", "trees.npz", "my/trees:4", "tree:4"])
+def test_other_names_are_not_trees(name):
+    assert not is_trees(name)
+
+
+@pytest.mark.parametrize(
+    "model, norm, residual, activation",
+    [
+        ("gat", "layer", "identity", "none"),
+        ("gcn", "layer", "identity", "relu"),
+        ("gin", "layer", "identity", "relu"),
+        ("ggnn", "none", "none", "none"),
+    ],
+)
+def test_models_are_those_of_the_protocol(model, norm, residual, activation):
+    spec = resolve({"dataset": "trees:6", "model": model}, {}).spec
+    assert (spec.norm, spec.residual, spec.activation) == (norm, residual, activation)
+    assert (spec.layers, spec.hidden * spec.heads, spec.norm_place) == (7, 32, "sum")
+    assert (spec.lr, spec.weight_decay, spec.dropout) == (1e-3, 0, 0)
+
+
+@pytest.mark.parametrize(
+    "radius, batch, every", [(2, 64, 1000), (3, 64, 100), (4, 1024, 100), (6, 1024, 100), (8, 2048, 100)]
+)
+def test_training_is_that_of_the_protocol(radius, batch, every):
+    spec = resolve({"dataset": f"trees:{radius}"}, {}).spec
+    assert (spec.batch_size, spec.eval_every, spec.patience, spec.epochs) == (batch, every, 20 * every, 50000)
+    assert (spec.schedule, spec.select) == ("halve", "train_acc")
+
+
+def test_what_is_said_beats_the_protocol():
+    spec = resolve({"dataset": "trees:4", "norm": "lip+layer", "layers": "7", "kappa": "0.25"}, {}).spec
+    assert (spec.norm, spec.layers, spec.kappa) == ("lip+layer", 7, 0.25)
