@@ -11,7 +11,7 @@ import pytest
 import torch
 from torch import nn
 
-from lipgnn.optimizer import adam, schedule, without_infinities
+from lipgnn.optimizer import adam, schedule, watches, without_infinities
 from lipgnn.spec import RunSpec
 
 
@@ -33,7 +33,7 @@ def test_is_adam_in_one_call():
         torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-7)
 
 
-@pytest.mark.parametrize("name", ["none", "plateau", "cosine"])
+@pytest.mark.parametrize("name", ["none", "plateau", "cosine", "halve"])
 def test_the_state_of_every_schedule_survives_json(name):
     spec = RunSpec(schedule=name, epochs=4)
     states = []
@@ -50,6 +50,21 @@ def test_the_state_of_every_schedule_survives_json(name):
             states.append(json.loads(json.dumps(without_infinities(scheduler.state_dict()), allow_nan=False)))
         states.append(without_infinities(scheduler.state_dict()))
     assert json.loads(json.dumps(states[-1])) == states[0]
+
+
+@pytest.mark.parametrize("select, course", [("train_acc", [0.5] * 30), ("val_loss", [2.0] * 30)])
+def test_halve_halves_after_ten_evaluations_without_a_gain(select, course):
+    spec = RunSpec(schedule="halve", select=select, lr=0.8)
+    optimizer = adam(nn.Linear(2, 2), spec)
+    scheduler = schedule(spec, optimizer)
+    rates = []
+    for number, value in enumerate(course):
+        # Too little to count as a gain, whichever way is up.
+        scheduler.step(value + (1e-6 * number if select == "train_acc" else -1e-6 * number))
+        rates.append(optimizer.param_groups[0]["lr"])
+    # The first is the best; the eleventh without a gain is one too many.
+    assert rates == [0.8] * 11 + [0.4] * 11 + [0.2] * 8
+    assert watches(spec) == select
 
 
 def test_training_does_not_import_the_compiler():

@@ -206,6 +206,94 @@ def test_cosine_goes_from_the_learning_rate_to_zero(training):
     assert rates == pytest.approx([0.01 * (1 + math.cos(math.pi * k / 4)) / 2 for k in range(4)])
 
 
+BATCHED = [
+    {"dataset": "planted", "batch_size": 30, "fanout": 3},
+    {"dataset": "trees:2:10", "batch_size": 16, "features": "raw", "select": "train_acc", "schedule": "halve"},
+]
+
+
+@pytest.mark.parametrize("options", BATCHED, ids=["nodes", "graphs"])
+@pytest.mark.parametrize("cut", [2, 3])
+def test_training_in_batches_goes_on_bit_for_bit_also_between_evaluations(training, tmp_path, options, cut):
+    """With dropout, BatchNorm and evaluations every other epoch."""
+    options = {**options, "eval_every": 2, "epochs": 7, "dropout": 0.1}
+    whole = training(**options)
+    expected = finish(whole)
+    assert [record.epoch for record in expected if record] == [2, 4, 6, 7]
+    first = training(**options)
+    for _ in range(cut):
+        first.step()
+    first.save(CheckpointFile(tmp_path))
+    second = training(**options)
+    second.restore(*CheckpointFile(tmp_path).read(second.spec))
+    assert [record and without_time(record) for record in finish(second)] == [
+        record and without_time(record) for record in expected[cut:]
+    ]
+    assert same(weights_of(second), weights_of(whole))
+    assert second.max_grad_norm == whole.max_grad_norm
+
+
+@pytest.mark.parametrize("options", BATCHED, ids=["nodes", "graphs"])
+def test_an_epoch_in_batches_is_a_step_of_adam_on_each(training, options):
+    """Against a loop written out here."""
+    options = {**options, "dropout": 0, "attn_dropout": 0, "schedule": "none", "norm": "lip"}
+    ours, twin = training(**options), training(**options)
+    network, spec = twin.network, twin.spec
+    optimizer = torch.optim.Adam(network.parameters(), lr=spec.lr, weight_decay=spec.weight_decay)
+    norms = []
+    for batch in twin.batches.epoch(1):
+        optimizer.zero_grad()
+        logits = batch.of_items(network(batch.graph, batch.features))
+        torch.nn.functional.cross_entropy(logits, twin.labels[batch.items]).backward()
+        norms.append(math.sqrt(sum(p.grad.double().square().sum().item() for p in network.parameters())))
+        optimizer.step()
+    assert len(norms) > 1
+    assert ours.step().grad_norm == pytest.approx(max(norms), rel=1e-5)
+    for name, value in network.state_dict().items():
+        torch.testing.assert_close(ours.network.state_dict()[name], value, rtol=1e-4, atol=1e-6)
+
+
+def test_epochs_without_an_evaluation_change_nothing_but_the_log(training):
+    """On a whole graph without a schedule that looks at evaluations."""
+    options = {"schedule": "cosine", "dropout": 0, "attn_dropout": 0, "norm": "lip", "epochs": 7}
+    every, third = training(**options), training(**options, eval_every=3)
+    expected, found = finish(every), finish(third)
+    assert [record is not None for record in found] == [False, False, True, False, False, True, True]
+    for record, own in zip(expected, found, strict=True):
+        if own:
+            strip = {"seconds": 0, "grad_norm": 0, "best_epoch": 0}
+            assert dataclasses.replace(own, **strip) == dataclasses.replace(record, **strip)
+    assert found[2].grad_norm == max(record.grad_norm for record in expected[:3])
+    assert same(weights_of(every), weights_of(third))
+
+
+def test_nothing_is_left_to_learn_at_training_accuracy_one(training):
+    state = training(select="train_acc", epochs=500, schedule="none", norm="lip", hidden=8, dropout=0, attn_dropout=0)
+    records = finish(state)
+    assert state.best.train_acc == 1
+    assert state.epoch < 500
+    assert all(record.train_acc < 1 for record in records[:-1])
+
+
+def test_by_training_accuracy_a_gain_is_more_than_a_ten_thousandth(training):
+    state = training(select="train_acc", patience=3, epochs=50)
+    record = state.step()
+    for epoch, accuracy in ((2, 0.50005), (3, 0.50009), (4, 0.5002), (5, 0.5002)):
+        state.best = dataclasses.replace(record, train_acc=0.5) if epoch == 2 else state.best
+        chosen = state._select(dataclasses.replace(record, epoch=epoch, train_acc=accuracy, best_epoch=epoch))
+        assert chosen.best_epoch == {2: 1, 3: 1, 4: 4, 5: 4}[epoch]
+
+
+@pytest.mark.parametrize("options", BATCHED, ids=["nodes", "graphs"])
+def test_a_bad_output_is_found_in_batches_too(training, options):
+    state = training(**options)
+    with torch.no_grad():
+        state.network.blocks[1].conv.bias[0] = float("inf")
+    with pytest.raises(Diverged, match="output of the layer 2"):
+        state.step()
+    assert state.epoch == 0
+
+
 def test_a_loss_that_is_not_finite_stops_before_the_step(training):
     state = training()
     state.step()
