@@ -185,7 +185,8 @@ def _caption(table: Table) -> str:
     unequal = any(cell.n != table.usual_n for cell in table.cells.values() if cell.n)
     parts.append(f"n = {table.usual_n}" + (" unless stated" if unequal else ""))
     if layout.best:
-        parts.append(f"in parentheses {', '.join(layout.best)}, chosen by mean validation accuracy")
+        along = f", each with its own {', '.join(table.following)}" if table.following else ""
+        parts.append(f"in parentheses {', '.join(layout.best)}{along}, chosen by mean validation accuracy")
     return "; ".join(parts) + "."
 
 

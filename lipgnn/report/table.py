@@ -63,6 +63,7 @@ class Table:
     row_keys, col_keys : in the order they are shown.
     baseline : the norm that differences are to, if any.
     with_published : whether numbers of papers were asked for.
+    following : fields that go with those chosen, such as epochs that grow with layers.
     """
 
     layout: Layout
@@ -71,6 +72,7 @@ class Table:
     cells: dict[tuple[Key, Key], Cell]
     baseline: str | None = None
     with_published: bool = False
+    following: tuple[str, ...] = ()
 
     @property
     def usual_n(self) -> int:
@@ -94,14 +96,15 @@ def build_table(runs: Iterable[Row], layout: Layout) -> Table:
                 "Give the store it is from, whose log still has it, or compute it anew with --force.",
             )
         groups[_key(run, layout.rows), _key(run, layout.cols)].append(run)
-    _refuse_mixtures(groups.values(), layout)
+    following = _refuse_mixtures(groups.values(), layout)
     cells = {place: _cell(members, layout) for place, members in groups.items()}
 
     def ordered(keys: Iterable[Key], names: Sequence[str]) -> tuple[Key, ...]:
         return tuple(sorted(set(keys), key=lambda key: [order(*pair) for pair in zip(names, key, strict=True)]))
 
     row_keys = ordered((row for row, _ in cells), layout.rows)
-    return Table(layout, row_keys, ordered((col for _, col in cells), layout.cols), cells)
+    col_keys = ordered((col for _, col in cells), layout.cols)
+    return Table(layout, row_keys, col_keys, cells, following=following)
 
 
 def sort_rows(table: Table, by: str) -> Table:
@@ -156,8 +159,8 @@ def add_published(table: Table, published: Sequence[Published]) -> Table:
 
 
 def _cell(members: list[Row], layout: Layout) -> Cell:
-    spec = {name: members[0][name] for name in GROUPS if name not in (*layout.over, *layout.best, "version")}
     chosen, best = _select(members, layout.best)
+    spec = {name: chosen[0][name] for name in GROUPS if name not in (*layout.over, *layout.best, "version")}
     done = [run for run in chosen if run["status"] == "done"]
     values = {_key(run, layout.over): run[layout.value] for run in done if run[layout.value] is not None}
     numbers = list(values.values())
@@ -187,15 +190,26 @@ def _select(members: list[Row], names: Sequence[str]) -> tuple[list[Row], dict[s
     return groups[winner], dict(zip(names, winner, strict=True))
 
 
-def _refuse_mixtures(groups: Iterable[list[Row]], layout: Layout) -> None:
+def _refuse_mixtures(groups: Iterable[list[Row]], layout: Layout) -> tuple[str, ...]:
+    """Refuse cells of runs that differ in what the layout does not name.
+
+    Returns
+    -------
+    the fields that differ, but have one value for every choice of the best: they are chosen along with it.
+    """
     free = {*layout.rows, *layout.cols, *layout.over, *layout.best, *HOW, "version"}
     if _DATA_FIELDS & {*layout.over, *layout.best}:
         free.add("fingerprint")
     varying: dict[str, Counter] = defaultdict(Counter)
+    following: dict[str, None] = {}
     names = (*layout.over, *layout.best)
     for members in groups:
         for name in GROUPS:
-            if name not in free and len(counts := Counter(run[name] for run in members)) > 1:
+            if name in free or len(counts := Counter(run[name] for run in members)) == 1:
+                continue
+            if name not in (*_DATA_FIELDS, "fingerprint") and _goes_with(layout.best, name, members):
+                following[name] = None
+            else:
                 varying[name] += counts
         if not varying and len({_key(run, names) for run in members}) < len(members):
             _refuse_repeats(members, names)
@@ -209,6 +223,12 @@ def _refuse_mixtures(groups: Iterable[list[Row]], layout: Layout) -> None:
             f"Cells would average runs that differ in {', '.join(texts)}.",
             f"Choose, for example {' '.join(choices)}, or show each: --rows {','.join([*layout.rows, *varying])}.",
         )
+    return tuple(following)
+
+
+def _goes_with(chosen: Sequence[str], name: str, members: list[Row]) -> bool:
+    """Whether a field has one value wherever the chosen fields have the same ones."""
+    return len({_key(run, (*chosen, name)) for run in members}) == len({_key(run, chosen) for run in members})
 
 
 def _refuse_repeats(members: list[Row], names: Sequence[str]) -> None:

@@ -1,8 +1,12 @@
 import pytest
 
+from cli.report import FIGURES
 from lipgnn.errors import UsageError
 from lipgnn.grid import runs_of
+from lipgnn.recorded import RECORDS
+from lipgnn.report.layout import Layout
 from lipgnn.report.published import read_published
+from lipgnn.report.table import build_table
 from lipgnn.spec import RunSpec
 from lipgnn.study import identity, read_study, study_names, study_of
 
@@ -133,7 +137,31 @@ def test_every_study_that_ships_has_runs_at_every_scale(name):
     if study.parts.keys() != {None}:
         assert list(study.parts) == ["small", "paper"]
         assert study.title
-        assert sizes[-1] > sizes[0], "the full protocol is the larger one"
+        assert sizes[-1] >= sizes[0], "the full protocol is no smaller"
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_what_a_study_asks_of_runs_and_reports_is_known(name):
+    study = read_study(name)
+    assert {*study.record} <= {*RECORDS}
+    assert study.report.get("figure") in (None, *FIGURES)
+    values = {study.report.get("value", "test_acc"), *study.values.values()}
+    fields = {key: study.report.get(key, ()) for key in ("rows", "cols", "best")}
+    for value in values:
+        Layout(**fields, value=value)
+
+
+@pytest.mark.parametrize("name", [name for name in study_names() if None not in read_study(name).parts])
+def test_the_layout_of_a_study_leaves_nothing_mixed(name, result_row):
+    """A table of all its runs can be made: no cell would average runs that differ in more than the seed."""
+    study = read_study(name)
+    for choice in study.choices():
+        runs = [result_row(**spec.to_dict(), epochs_to_90=3) for spec in runs_of(choice.grids(), {})[0]]
+        layout = Layout(
+            **{key: study.report.get(key, ()) for key in ("rows", "cols", "best")},
+            value=study.values.get(choice.protocol, study.report.get("value", "test_acc")),
+        )
+        assert build_table(runs, layout).usual_n == len({run["seed"] for run in runs})
 
 
 @pytest.mark.parametrize("name, paper", [("missing", "Dasoulas"), ("trees", "Alon")])

@@ -120,3 +120,9 @@ def test_fewer_trees_than_published_are_said_to_be(result_row):
     printed = as_printed(add_published(build_table(runs, layout), read_published()))
     assert [entry.text for entry in printed.rows[0][1]] == ["50.0", "100.0", "50.0", "41.0"]
     assert "Scaled down from the published data set: trees:5:250." in printed.notes
+
+
+def test_what_was_chosen_along_with_the_depth_is_said(result_row):
+    runs = [result_row(layers=layers, epochs=100 * layers) for layers in (2, 4)]
+    printed = as_printed(build_table(runs, Layout(rows=("norm",), cols=(), best=("layers",))))
+    assert "in parentheses layers, each with its own epochs, chosen by mean validation accuracy" in printed.caption

@@ -98,6 +98,19 @@ def test_best_is_chosen_by_mean_validation_in_every_cell(runs):
     assert "layers" not in lip.spec
 
 
+def test_an_option_that_goes_with_the_depth_is_chosen_along_with_it(runs):
+    """Epochs that grow with depth are one protocol; two numbers of epochs at one depth, or other data, are not."""
+    grown = [run | {"epochs": 100 * run["layers"]} for run in runs]
+    table = build_table(grown, BEST)
+    assert table.following == ("epochs",)
+    assert table.cells[("lip",), ("cora",)].spec["epochs"] == 200
+    with pytest.raises(UsageError, match=r"differ in epochs \(200, 400, 999\)"):
+        build_table([grown[0] | {"epochs": 999}, *grown[1:]], BEST)
+    for field, values in (("missing", {2: 0.0, 4: 1.0}), ("fingerprint", {2: "a", 4: "b"})):
+        with pytest.raises(UsageError, match=f"differ in {field}"):
+            build_table([run | {field: values[run["layers"]]} for run in runs], BEST)
+
+
 def test_selection_never_sees_test(runs):
     honest = {place: cell.best for place, cell in build_table(runs, BEST).cells.items()}
     for seed in range(20):
