@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
+from lipgnn.kernels.summary import summarize
 from lipgnn.recorded import GRADIENTS, write_recording
 from lipgnn.training import Training
 
@@ -30,14 +31,14 @@ class GradientRecorder:
 
     Parameters
     ----------
-    training : its network and its optimizer are given hooks, which stay.
+    training : its network is given hooks, which stay.
     earlier : arrays of the epochs before, for a run that is resumed; those of later epochs are dropped.
     """
 
     def __init__(self, training: Training, earlier: Mapping[str, np.ndarray] | None = None):
         blocks = training.network.blocks
         self._device = training.device
-        self._layers = len(blocks)
+        self._matrices = [[p for p in block.parameters() if p.dim() == 2] for block in blocks]
         self._epochs: list[int] = []
         self._rows: list[torch.Tensor] = []
         if earlier:
@@ -45,17 +46,14 @@ class GradientRecorder:
             self._epochs = earlier["epochs"][kept].tolist()
             arrays = [torch.from_numpy(earlier[name][kept]) for name in GRADIENTS]
             self._rows = list(torch.stack(arrays, dim=1).to(self._device))
-        # What the hooks have seen of the batch in work, and the largest over the batches before it.
-        self._weights: dict[tuple[int, int], torch.Tensor] = {}
+        # Of the batch in work what was seen of inputs, and the largest over the batches before it.
         self._inputs: dict[int, torch.Tensor] = {}
         self._largest: torch.Tensor | None = None
         for layer, block in enumerate(blocks):
             block.register_forward_pre_hook(functools.partial(self._before_forward, layer))
-            for place, matrix in enumerate(_matrices(block)):
-                matrix.register_post_accumulate_grad_hook(functools.partial(self._after_matrix, layer, place))
-        training.optimizer.register_step_pre_hook(self._after_batch)
-        sizes = torch.tensor([matrix.numel() for matrix in _matrices(blocks[0])], device=self._device)
-        self._shares = sizes / sizes.sum()
+        # The way back ends at the encoder: by then all layers have their gradients, and nothing is clipped yet.
+        last = next(training.network.encoder.parameters())
+        last.register_post_accumulate_grad_hook(self._after_backward)
 
     def end_epoch(self, epoch: int) -> None:
         """Keep what was seen since the last call as that of `epoch`; nothing is waited for."""
@@ -77,32 +75,12 @@ class GradientRecorder:
             x.register_hook(functools.partial(self._after_input, layer))
 
     def _after_input(self, layer: int, gradient: torch.Tensor) -> None:
-        self._inputs[layer] = _summary(gradient)
+        self._inputs[layer] = summarize(gradient)
 
-    def _after_matrix(self, layer: int, place: int, matrix: nn.Parameter) -> None:
-        self._weights[layer, place] = _summary(matrix.grad)
-
-    def _after_batch(self, *_: Any) -> None:
+    def _after_backward(self, _: nn.Parameter) -> None:
         unseen = torch.full((3,), torch.nan, dtype=torch.float64, device=self._device)
-        layers, places = range(self._layers), range(len(self._shares))
-        of_matrices = [self._weights.get((layer, place), unseen) for layer in layers for place in places]
-        norms, means, largest = torch.stack(of_matrices).view(self._layers, -1, 3).unbind(dim=2)  # (L, matrices) each
-        weights = [torch.linalg.vector_norm(norms, dim=1), means @ self._shares.double(), largest.amax(dim=1)]
-        inputs = torch.stack([self._inputs.get(layer, unseen) for layer in layers], dim=1)  # (3, L)
-        batch = torch.cat([torch.stack(weights), inputs])
+        weights = [summarize(torch.cat([matrix.grad.flatten() for matrix in layer])) for layer in self._matrices]
+        inputs = [self._inputs.get(layer, unseen) for layer in range(len(weights))]
+        batch = torch.cat([torch.stack(weights, dim=1), torch.stack(inputs, dim=1)])  # (6, L)
         self._largest = batch if self._largest is None else torch.maximum(self._largest, batch)
-        self._weights.clear()
         self._inputs.clear()
-
-
-def _matrices(block: nn.Module) -> list[nn.Parameter]:
-    return [parameter for parameter in block.parameters() if parameter.dim() == 2]
-
-
-@torch.no_grad()
-def _summary(gradient: torch.Tensor) -> torch.Tensor:
-    """Norm, mean and largest absolute value, (3,)."""
-    sizes = gradient.abs()
-    # Squares of what is left of a gradient after many layers would vanish in single precision.
-    norm = torch.linalg.vector_norm(gradient, dtype=torch.float64)
-    return torch.stack([norm, sizes.mean().double(), sizes.max().double()])

@@ -75,6 +75,7 @@ _STRUCTURES = {
     ),
     "residual_elu": _structure(whole="size threads", real="scale", arrays="x y grad_out result"),
     "sparse_product": _structure(order="order", whole="width threads", arrays="values dense bias result"),
+    "summary": _structure(whole="size threads", arrays="values result"),
 }
 
 

@@ -3,6 +3,7 @@
 #include "dot_product.h"
 #include "residual_elu.h"
 #include "sparse_product.h"
+#include "summary.h"
 
 namespace lipgnn {
 
@@ -42,5 +43,7 @@ LIPGNN_EXPORT(dot_product, DotProductAttention, DotProduct, float, float32)
 LIPGNN_EXPORT(dot_product, DotProductAttention, DotProduct, double, float64)
 extern "C" void sparse_product_forward_float32(const lipgnn::SparseProduct<float>* a) { lipgnn::sparse_product(*a); }
 extern "C" void sparse_product_forward_float64(const lipgnn::SparseProduct<double>* a) { lipgnn::sparse_product(*a); }
+extern "C" void summary_forward_float32(const lipgnn::Summary<float>* a) { lipgnn::summary(*a); }
+extern "C" void summary_forward_float64(const lipgnn::Summary<double>* a) { lipgnn::summary(*a); }
 LIPGNN_EXPORT_ELU(float, float32)
 LIPGNN_EXPORT_ELU(double, float64)
