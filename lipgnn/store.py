@@ -52,6 +52,8 @@ RESULT_FIELDS = (
     "command",
 )
 COLUMNS = (*FIELDS, *RESULT_FIELDS)
+# In a CSV file: not empty, but not known, because it was not kept when the run was stored.
+UNKNOWN = "?"
 
 
 class Run:
@@ -204,7 +206,7 @@ class Store:
 def to_csv(rows: Iterable[dict[str, Any]]) -> bytes:
     """Results as the CSV file that reports read."""
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(text, COLUMNS, UNKNOWN, lineterminator="\n")
     writer.writeheader()
     for row in rows:
         writer.writerow({name: to_csv_text(v) if isinstance(v, str) else v for name, v in row.items()})

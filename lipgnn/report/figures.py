@@ -5,13 +5,14 @@ from __future__ import annotations
 import io
 import math
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lipgnn.report.layout import Layout
+from lipgnn.recorded import GRADIENTS
 from lipgnn.report.series import Panel, Point, Series
 
 if TYPE_CHECKING:
+    import numpy as np
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
@@ -41,12 +42,13 @@ STYLE = {
 }
 
 
-def draw(kind: str, panels: Sequence[Panel], layout: Layout, suffix: str) -> bytes:
+def draw(kind: str, panels: Sequence[Panel], value: str, suffix: str) -> bytes:
     """Draw the panels.
 
     Parameters
     ----------
-    kind : depth, curve or box, as the panels were made.
+    kind : depth, curve, box, heat or largest, as the panels were made.
+    value : the name of what is drawn.
     suffix : png, svg or pdf.
 
     Returns
@@ -65,11 +67,17 @@ def draw(kind: str, panels: Sequence[Panel], layout: Layout, suffix: str) -> byt
         places = list(figure.subplots(down, across, squeeze=False, sharey=kind == "depth").flat)
         labels = list(dict.fromkeys(series.label for panel in panels for series in panel.series))
         for axes, panel in zip(places, panels, strict=False):
-            _draw_panel(axes, kind, panel, labels, _scale(layout))
+            axes.set_title(panel.title, fontsize="medium")
+            if kind != "heat":
+                _draw_panel(axes, kind, panel, labels, _scale(value))
         for axes in places[len(panels) :]:
             axes.remove()
-        figure.supylabel(_axis(layout), fontsize="medium")
-        if kind != "box":
+        if kind == "heat":
+            _draw_heat(figure, places[: len(panels)], panels, value)
+        else:
+            over = ",\nlargest over layers" if kind == "largest" else ""
+            figure.supylabel(_axis(value) + over, fontsize="medium", ha="center", multialignment="center")
+        if kind not in ("box", "heat"):
             _legend(figure, kind, labels, across)
         content = io.BytesIO()
         undated = {"svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}
@@ -78,25 +86,75 @@ def draw(kind: str, panels: Sequence[Panel], layout: Layout, suffix: str) -> byt
 
 
 def _draw_panel(axes: Axes, kind: str, panel: Panel, labels: Sequence[str], scale: float) -> None:
-    axes.set_title(panel.title, fontsize="medium")
     if kind == "box":
         _draw_boxes(axes, panel.series, labels, scale)
         return
-    axes.set_xlabel({"depth": "layers", "curve": "epoch"}[kind])
+    axes.set_xlabel("layers" if kind == "depth" else "epoch")
     for series in panel.series:
-        _draw_line(axes, series.points, _style(kind, labels.index(series.label)), scale)
+        style = _style(kind, labels.index(series.label))
+        if kind == "largest":
+            _draw_line(axes, series.points, style, lambda logarithm: 10**logarithm)
+        else:
+            _draw_line(axes, series.points, style, lambda y: scale * y)
+    if kind == "largest":
+        _use_decades(axes)
     if kind == "depth":
         depths = sorted({point.x for series in panel.series for point in series.points})
         if len(depths) <= 10:
             axes.set_xticks(depths)
 
 
-def _draw_line(axes: Axes, points: Sequence[Point], style: dict[str, Any], scale: float) -> None:
+def _draw_line(axes: Axes, points: Sequence[Point], style: dict[str, Any], shown: Callable[[float], float]) -> None:
     xs = [point.x for point in points]
-    axes.plot(xs, [scale * point.y for point in points], **style)
-    low = [scale * (point.y - (point.std or 0)) for point in points]
-    high = [scale * (point.y + (point.std or 0)) for point in points]
+    axes.plot(xs, [shown(point.y) for point in points], **style)
+    low = [shown(point.y - (point.std or 0)) for point in points]
+    high = [shown(point.y + (point.std or 0)) for point in points]
     axes.fill_between(xs, low, high, color=style["color"], alpha=0.18, linewidth=0)
+
+
+def _use_decades(axes: Axes) -> None:
+    """A logarithmic axis whose numbers are written without formulas, which this style does not set."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axes.set_yscale("log")
+    low, high = axes.get_ylim()
+    axes.yaxis.set_major_locator(LogLocator(subs=(1.0,) if high > 100 * low else (1.0, 2.0, 5.0)))
+    axes.yaxis.set_major_formatter(lambda number, _: f"{number:g}")
+    axes.yaxis.set_minor_formatter(NullFormatter())
+
+
+def _draw_heat(figure: Figure, places: Sequence[Axes], panels: Sequence[Panel], value: str) -> None:
+    """Epochs to the right, layers upwards, one scale of colours for all panels; grey where there is no number."""
+    from matplotlib import colormaps
+    from matplotlib.colors import Normalize
+
+    numbers = [point.y for panel in panels for series in panel.series for point in series.points]
+    shades = Normalize(min(numbers), max(numbers))
+    colours = colormaps["viridis"].with_extremes(bad="#dddddd")
+    for axes, panel in zip(places, panels, strict=True):
+        grid, first = _grid(panel)
+        layers, epochs = grid.shape
+        extent = (first - 0.5, first + epochs - 0.5, 0.5, layers + 0.5)
+        image = axes.imshow(
+            grid, cmap=colours, norm=shades, extent=extent, origin="lower", aspect="auto", interpolation="nearest"
+        )
+        axes.grid(visible=False)
+        axes.set_xlabel("epoch")
+    figure.supylabel("layer", fontsize="medium")
+    figure.colorbar(image, ax=list(places), label=f"log10 {_axis(value)}")
+
+
+def _grid(panel: Panel) -> tuple[np.ndarray, int]:
+    """The numbers of a panel by layer and epoch, and the first epoch."""
+    import numpy as np
+
+    epochs = [point.x for series in panel.series for point in series.points]
+    first = min(epochs)
+    grid = np.full((len(panel.series), max(epochs) - first + 1), np.nan)
+    for layer, series in enumerate(panel.series):
+        for point in series.points:
+            grid[layer, point.x - first] = point.y
+    return grid, first
 
 
 def _draw_boxes(axes: Axes, series: Sequence[Series], labels: Sequence[str], scale: float) -> None:
@@ -123,16 +181,20 @@ def _style(kind: str, index: int) -> dict[str, Any]:
     return {
         "color": COLOURS[index % len(COLOURS)],
         # A marker for every epoch would hide the line.
-        "marker": None if kind == "curve" else MARKERS[index % len(MARKERS)],
+        "marker": None if kind in ("curve", "largest") else MARKERS[index % len(MARKERS)],
         "linestyle": LINES[index % len(LINES)],
     }
 
 
-def _scale(layout: Layout) -> float:
-    return 100.0 if layout.value.endswith("_acc") else 1.0
+def _scale(value: str) -> float:
+    return 100.0 if value.endswith("_acc") else 1.0
 
 
-def _axis(layout: Layout) -> str:
+def _axis(value: str) -> str:
+    if value in GRADIENTS:
+        of, _, kind = value.partition("_")
+        kinds = {"norm": "norm", "mean": "mean entry", "max": "largest entry"}
+        return f"{kinds[kind]} of {of} gradient"
     words = {"acc": "accuracy", "val": "validation"}
-    name = " ".join(words.get(word, word) for word in layout.value.split("_"))
-    return f"{name} (%)" if layout.value.endswith("_acc") else name
+    name = " ".join(words.get(word, word) for word in value.split("_"))
+    return f"{name} (%)" if value.endswith("_acc") else name

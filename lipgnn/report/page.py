@@ -58,7 +58,7 @@ def _figures(table: Table, results: Results) -> str:
         except LipgnnError:
             # No depths, no logs or nothing done: the page goes without this figure.
             continue
-        svg = draw(kind, panels, table.layout, "svg").decode()
+        svg = draw(kind, panels, table.layout.value, "svg").decode()
         caption = {
             "depth": "Mean against depth; the band is one sample standard deviation to either side.",
             "box": "Every run, with median and quartiles.",

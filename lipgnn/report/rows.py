@@ -8,12 +8,16 @@ import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lipgnn.errors import DataError, UsageError
 from lipgnn.files import from_csv_text
+from lipgnn.recorded import read_recording
 from lipgnn.spec import FIELDS, HOW, LATER
-from lipgnn.store import COLUMNS, RESULT_FIELDS, Run, Store
+from lipgnn.store import COLUMNS, RESULT_FIELDS, UNKNOWN, Run, Store
+
+if TYPE_CHECKING:
+    import numpy as np
 
 Row = dict[str, Any]
 
@@ -45,11 +49,13 @@ class Results:
         kept yet when a file was written is not in its rows.
     stores : the stores among the sources, which also have logs and failures.
     notes : what a reader should know: columns that were not understood, rows that were there twice.
+    files : the CSV files among the sources; a folder of the same name beside one holds published recordings.
     """
 
     rows: list[Row]
     stores: list[Store]
     notes: list[str]
+    files: tuple[Path, ...] = ()
 
     def failures(self) -> list[Run]:
         """The runs whose last attempt failed and that have no result."""
@@ -61,6 +67,17 @@ class Results:
         runs = (store.run(run_id) for store in self.stores)
         return next((run for run in runs if run.spec_path.exists()), None)
 
+    def recording(self, run_id: str) -> dict[str, np.ndarray] | None:
+        """The arrays that a run has recorded (see `lipgnn.recorded`): a store's if there are any, else published ones.
+
+        Raises
+        ------
+        DataError : the file is damaged.
+        """
+        paths = [store.run(run_id).gradients_path for store in self.stores]
+        paths += [path.with_suffix("") / f"{run_id}.safetensors" for path in self.files]
+        return next((read_recording(path) for path in paths if path.exists()), None)
+
 
 def read_results(sources: Iterable[Path]) -> Results:
     """Read stores and CSV files together; the same run twice counts once.
@@ -71,7 +88,7 @@ def read_results(sources: Iterable[Path]) -> Results:
     DataError : a value, row or column that cannot be used; nothing is averaged around it.
     """
     sources = list(sources)
-    stores, notes, seen, repeated = [], [], {}, 0
+    stores, files, notes, seen, repeated = [], [], [], {}, 0
     for source in sources:
         store = Store(source)
         if store.runs_path.is_dir():
@@ -79,6 +96,7 @@ def read_results(sources: Iterable[Path]) -> Results:
             found = _from_store(store)
         else:
             path = store.csv_path if source.is_dir() else source
+            files.append(path)
             found = _from_csv(path, notes)
         for place, row in found:
             first = seen.setdefault(row["run_id"], (place, row))
@@ -92,7 +110,7 @@ def read_results(sources: Iterable[Path]) -> Results:
         )
     if repeated:
         notes.append(f"Rows that repeat a run and were left out: {repeated}.")
-    return Results([row for _, row in seen.values()], stores, notes)
+    return Results([row for _, row in seen.values()], stores, notes, tuple(files))
 
 
 def _from_store(store: Store) -> Iterator[tuple[str, Row]]:
@@ -151,7 +169,7 @@ def _checked(raw: Row, place: str) -> Row:
     """The row with every column converted to its type."""
     row = {}
     for name, kind in _KINDS.items():
-        if name in _LATER_VALUES and name not in raw:
+        if name in _LATER_VALUES and raw.get(name, UNKNOWN) == UNKNOWN:
             continue
         value = raw[name]
         try:

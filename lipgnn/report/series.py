@@ -18,7 +18,10 @@ CURVES = ("train_loss", "train_acc", "val_loss", "val_acc", "test_acc")
 
 @dataclass(frozen=True)
 class Point:
-    """A mean of `n` runs and its deviation at `x`; in a box plot a single run, x being its seed."""
+    """A mean of `n` runs and its deviation at `x`; in a box plot a single run, x being its seed.
+
+    In figures of recorded gradients both are of the decimal logarithm.
+    """
 
     x: Any
     y: float
@@ -64,16 +67,18 @@ def panels_of(kind: str, table: Table, results: Results) -> list[Panel]:
             cell = table.cells.get((row, col))
             if cell is not None and cell.n:
                 points = _curve(cell, table.layout.value, results) if kind == "curve" else _spread(cell)
-                series.append(Series(_label(table.layout.rows, row), points))
-        panels.append(Panel(_label(table.layout.cols, col), series))
-    return _drawable(panels)
+                series.append(Series(label(table.layout.rows, row), points))
+        panels.append(Panel(label(table.layout.cols, col), series))
+    return drawable(panels)
 
 
 def records(kind: str, panels: Sequence[Panel]) -> list[dict[str, Any]]:
     """Every point of a figure as a record."""
-    x = {"depth": "layers", "curve": "epoch", "box": "run"}[kind]
+    x = {"depth": "layers", "box": "run"}.get(kind, "epoch")
+    series_of = "layer" if kind == "heat" else "series"
+    y = "log10" if kind in ("heat", "largest") else "y"
     return [
-        {"panel": panel.title, "series": series.label, x: point.x, "y": point.y, "std": point.std, "n": point.n}
+        {"panel": panel.title, series_of: series.label, x: point.x, y: point.y, "std": point.std, "n": point.n}
         for panel in panels
         for series in panel.series
         for point in series.points
@@ -90,15 +95,16 @@ def _depth(table: Table) -> list[Panel]:
     for row in table.row_keys:
         for col in table.col_keys:
             cell = table.cells.get((row, col))
-            if cell is not None and cell.mean is not None:
+            # A mean of those alone that came to what it counts would look better than it is.
+            if cell is not None and cell.mean is not None and not cell.never:
                 point = Point(col[place], cell.mean, cell.std, cell.n)
                 panels[col[:place] + col[place + 1 :]][row].append(point)
-    return _drawable(
+    return drawable(
         [
             Panel(
-                _label(names, key),
+                label(names, key),
                 [
-                    Series(_label(table.layout.rows, row), sorted(points, key=lambda p: p.x))
+                    Series(label(table.layout.rows, row), sorted(points, key=lambda p: p.x))
                     for row, points in rows.items()
                 ],
             )
@@ -129,13 +135,20 @@ def _curve(cell: Cell, value: str, results: Results) -> list[Point]:
     return [Point(epoch, mean(ys), sample_std(ys), len(ys)) for epoch, ys in sorted(epochs.items())]
 
 
-def _drawable(panels: list[Panel]) -> list[Panel]:
+def drawable(panels: list[Panel]) -> list[Panel]:
+    """The panels that have something in them.
+
+    Raises
+    ------
+    UsageError : none has.
+    """
     kept = [panel for panel in panels if panel.series]
     if not kept:
         raise UsageError("No run of this table is done; there is nothing to draw.")
     return kept
 
 
-def _label(names: Sequence[str], key: Key) -> str:
+def label(names: Sequence[str], key: Key) -> str:
+    """The values of some fields in words; names speak for themselves, a number needs that of its field."""
     pairs = zip(names, key, strict=True)
     return ", ".join(plain(value) if isinstance(value, str) else f"{name} {plain(value)}" for name, value in pairs)

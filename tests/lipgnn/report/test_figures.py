@@ -3,10 +3,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from lipgnn.report.figures import COLOURS, LINES, MARKERS, draw
-from lipgnn.report.layout import Layout
 from lipgnn.report.series import Panel, Point, Series
-
-LAYOUT = Layout(rows=("norm",), cols=("layers",))
 
 
 def panels(count=1, labels=("none", "lip")):
@@ -21,21 +18,77 @@ def texts(svg):
 
 @pytest.mark.parametrize("kind", ["depth", "curve", "box"])
 def test_a_figure_names_its_axes_panels_and_series(kind):
-    shown = texts(draw(kind, panels(4), LAYOUT, "svg"))
+    shown = texts(draw(kind, panels(4), "test_acc", "svg"))
     for text in ("test accuracy (%)", "panel 0", "panel 3", "none", "lip"):
         assert text in shown
     assert {"depth": "layers", "curve": "epoch", "box": "none"}[kind] in shown
 
 
+def logarithms(low, high):
+    """Two layers in two epochs and one layer in the second alone, as decimal logarithms."""
+    full = [Series(label, [Point(1, low, 0.5, 2), Point(2, high, None, 1)]) for label in ("1", "2")]
+    return [Panel("none, cora", full), Panel("lip, cora", [Series("1", [Point(2, low, 0.1, 2)])])]
+
+
+def test_a_heat_map_names_what_its_colours_mean():
+    shown = texts(draw("heat", logarithms(-3, 1), "input_max", "svg"))
+    for text in ("none, cora", "lip, cora", "layer", "epoch", "log10 largest entry of input gradient"):
+        assert text in shown
+
+
+def test_a_heat_map_has_layers_upwards_epochs_to_the_right_and_one_scale(monkeypatch):
+    """The arrays and limits that matplotlib is handed."""
+    from matplotlib.axes import Axes
+
+    handed = []
+    original = Axes.imshow
+
+    def watched(axes, grid, **options):
+        handed.append((grid.tolist(), options["extent"], options["origin"], options["norm"].vmin, options["norm"].vmax))
+        return original(axes, grid, **options)
+
+    monkeypatch.setattr(Axes, "imshow", watched)
+    draw("heat", logarithms(-3, 1), "weight_norm", "png")
+    assert handed == [
+        ([[-3, 1], [-3, 1]], (0.5, 2.5, 0.5, 2.5), "lower", -3, 1),
+        ([[-3]], (1.5, 2.5, 0.5, 1.5), "lower", -3, 1),
+    ]
+
+
+def test_where_a_heat_map_has_no_number_nothing_is_made_up():
+    gap = [Panel("none", [Series("1", [Point(1, 0.0), Point(3, 0.0)])])]
+    assert draw("heat", gap, "weight_norm", "svg").startswith(b"<?xml")
+    from lipgnn.report.figures import _grid
+
+    grid, first = _grid(gap[0])
+    assert (first, grid.tolist()[0][0], grid.tolist()[0][2]) == (1, 0, 0)
+    assert str(grid[0, 1]) == "nan"
+
+
+def test_the_largest_gradient_is_on_a_logarithmic_axis_with_plain_numbers():
+    shown = texts(draw("largest", logarithms(-3, 1), "weight_norm", "svg"))
+    for text in ("norm of weight gradient,", "largest over layers", "epoch", "0.001", "10"):
+        assert text in shown
+    assert not any("$" in text for text in shown)
+    assert "0.5" in texts(draw("largest", logarithms(-0.5, 0.1), "weight_norm", "svg"))
+
+
+@pytest.mark.parametrize("kind", ["heat", "largest"])
+@pytest.mark.parametrize("suffix", ["png", "svg", "pdf"])
+def test_recorded_gradients_give_the_same_bytes_each_time(kind, suffix):
+    first = draw(kind, logarithms(-3, 1), "weight_norm", suffix)
+    assert draw(kind, logarithms(-3, 1), "weight_norm", suffix) == first
+
+
 @pytest.mark.parametrize("suffix, start", [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_every_format_is_what_it_says_and_the_same_each_time(suffix, start):
-    first = draw("depth", panels(), LAYOUT, suffix)
+    first = draw("depth", panels(), "test_acc", suffix)
     assert first.startswith(start)
-    assert draw("depth", panels(), LAYOUT, suffix) == first
+    assert draw("depth", panels(), "test_acc", suffix) == first
 
 
 def test_losses_are_not_percent():
-    shown = texts(draw("depth", panels(), Layout(rows=("norm",), cols=("layers",), value="val_loss"), "svg"))
+    shown = texts(draw("depth", panels(), "val_loss", "svg"))
     assert "validation loss" in shown
 
 
@@ -48,5 +101,5 @@ def test_series_differ_by_more_than_colour():
 
 def test_foreign_names_are_drawn_as_they_are():
     names = ("$x$ & <b>", "$\\broken", "中文", "_hidden")
-    shown = texts(draw("depth", panels(labels=names), LAYOUT, "svg"))
+    shown = texts(draw("depth", panels(labels=names), "test_acc", "svg"))
     assert set(names) <= set(shown)
