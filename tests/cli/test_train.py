@@ -155,3 +155,96 @@ def test_a_damaged_checkpoint_is_refused_and_kept(invoke, tmp_path, monkeypatch)
     assert code == 4
     assert "--force" in err
     assert invoke(*RUN, "--force")[0] == 0
+
+
+@pytest.fixture
+def ogb_evaluate():
+    """OGB's evaluator on a run's model: ogb_evaluate(run folder, data, "ogbn-arxiv") -> the metric on the test part."""
+    import warnings
+
+    import torch
+
+    from lipgnn.checkpoint import load_model
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        from ogb.nodeproppred import Evaluator
+
+    def evaluate(folder, data, name):
+        saved = load_model(folder / "best.safetensors")
+        with torch.no_grad():
+            logits = saved.network(data.graph, data.features)[data.test_mask]
+        labels = data.labels[data.test_mask]
+        if name == "ogbn-arxiv":
+            logits, labels = logits.argmax(dim=1, keepdim=True), labels[:, None]
+        (value,) = Evaluator(name).eval({"y_true": labels, "y_pred": logits}).values()
+        return value
+
+    return evaluate
+
+
+@pytest.mark.parametrize("options", [(), ("--batch-size", "1024"), ("--batch-size", "7", "--fanout", "2")])
+def test_a_folder_of_ogb_is_trained_on_at_once_and_in_batches(invoke, tmp_path, write_ogb, ogb_evaluate, options):
+    from lipgnn.datasets import load
+
+    folder = write_ogb(tmp_path / "ogbn_arxiv")
+    ways = ("--layers", "10", "--norm", "lip", "--epochs", "3", "--features", "raw", *options)
+    code, out, err = invoke("train", "--dataset", folder, *ways, "--json")
+    assert code == 0, err
+    result = json.loads(out)
+    value = ogb_evaluate(tmp_path / "results" / "runs" / result["run_id"], load(folder), "ogbn-arxiv")
+    assert result["test_acc"] == pytest.approx(value)
+
+
+@pytest.mark.parametrize("options", [(), ("--batch-size", "16")])
+def test_several_labels_a_node_are_measured_by_roc_auc(invoke, tmp_path, write_ogb, ogb_evaluate, options):
+    import numpy as np
+
+    from lipgnn.datasets import load
+
+    folder = write_ogb(tmp_path / "several", labels=np.random.RandomState(0).randint(0, 2, size=(60, 112)))
+    ways = ("--dataset", folder, "--layers", "2", "--epochs", "3", "--features", "raw", *options)
+    code, out, err = invoke("train", *ways, "--json")
+    assert code == 0, err
+    result = json.loads(out)
+    value = ogb_evaluate(tmp_path / "results" / "runs" / result["run_id"], load(folder), "ogbn-proteins")
+    assert result["test_acc"] == pytest.approx(value)
+    assert "test ROC-AUC" in invoke("train", *ways)[1]
+    code, out, err = invoke("evaluate", result["run_id"])
+    assert code == 0, err
+    assert "test ROC-AUC" in out
+    assert "Confusion" not in out
+
+
+@pytest.mark.parametrize(
+    "model, norm", [("gat", "lip"), ("gat", "pair"), ("gcn", "layer"), ("gin", "layer"), ("ggnn", "none")]
+)
+def test_trees_are_trained_on_and_their_model_evaluated(invoke, model, norm):
+    ways = ("--dataset", "trees:2:4", "--model", model, "--norm", norm, "--epochs", "3", "--eval-every", "2")
+    code, out, err = invoke("train", *ways, "--json")
+    assert code == 0, err
+    result = json.loads(out)
+    assert (result["epochs_run"], result["select"]) == (3, "train_acc")
+    code, out, err = invoke("evaluate", result["run_id"], "--json")
+    assert code == 0, err
+    assert json.loads(out)["accuracy"]["train"] == pytest.approx(result["train_acc"])
+
+
+def test_gat_learns_the_trees_of_radius_two(invoke):
+    code, out, err = invoke("train", "--dataset", "trees:2:6", "--model", "gat", "--eval-every", "25", "--json")
+    assert code == 0, err
+    assert json.loads(out)["train_acc"] == 1
+
+
+def test_impossible_trees_are_exit_2_with_one_sentence(invoke):
+    code, _, err = invoke("train", "--dataset", "trees:9")
+    assert code == 2
+    assert err.startswith("Error: 'trees:9' names no trees of a radius from 2 to 8.")
+    code, _, err = invoke("evaluate", "--dataset", "trees:2", "0")
+    assert code == 2
+
+
+def test_a_reversible_stack_is_not_sampled(invoke):
+    code, _, err = invoke("train", "--dataset", "planted", "--stack", "reversible", "--batch-size", "8")
+    assert code == 2
+    assert "--batch-size 0" in err
