@@ -75,7 +75,7 @@ class Names(click.ParamType):
 @click.option("--bold", type=RANKS, default="best", show_default=True, help="What is bold in every column.")
 @click.option("--underline", type=RANKS, default="second", show_default=True, help="What is underlined.")
 @click.option("--compare", "baseline", metavar="NORM", help="Add the paired difference to this norm, with p-value.")
-@click.option("--published", is_flag=True, help="Put numbers of papers beside ours.")
+@click.option("--published", is_flag=True, help="Put numbers of papers beside ours; of a study, their whole table.")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Format of the table.  [default: text]")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; its suffix chooses the format.")
 @click.option("--figure", type=click.Choice(FIGURES), help="Draw a figure into --output instead.")
@@ -130,7 +130,7 @@ def command(
     if figure in RECORDED:
         value = value if value in GRADIENTS or "value" in given else GRADIENTS[0]
         options["value"] = "test_acc"
-    table = _table(keep_where(found.rows, where), **options)
+    table = _table(keep_where(found.rows, where), **options, whole=study is not None)
     for note in found.notes:
         console.note(note)
     if failures := len(found.failures()):
@@ -171,18 +171,27 @@ def _read(
 
 
 def _table(
-    runs: list[dict[str, Any]], *, sort: str | None, baseline: str | None, published: bool, **layout: Any
+    runs: list[dict[str, Any]],
+    *,
+    sort: str | None,
+    baseline: str | None,
+    published: bool,
+    whole: bool,
+    **layout: Any,
 ) -> Table:
     from lipgnn.report.layout import choose_layout
     from lipgnn.report.published import read_published
     from lipgnn.report.table import add_published, build_table, compare, sort_rows
+    from lipgnn.report.whole import complete_published
 
     table = build_table(runs, choose_layout(runs, **layout))
-    if sort:
-        table = sort_rows(table, sort)
     if baseline:
         table = compare(table, baseline)
-    return add_published(table, read_published()) if published else table
+    if published:
+        table = add_published(table, read_published())
+    if published and whole:
+        table = complete_published(table, read_published())
+    return sort_rows(table, sort) if sort else table
 
 
 def _form(form: str | None, output: Path | None, figure: str | None, as_json: bool) -> str:

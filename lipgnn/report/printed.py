@@ -166,7 +166,8 @@ def _headers(table: Table, kinds: Sequence[str]) -> list[list[tuple[str, int]]]:
         groups = groupby(keys, key=lambda key: key[: level + 1])
         lines.append([(_header(name, key[-1]), len(kinds) * len(list(members))) for key, members in groups])
     if len(kinds) > 1 or not names:
-        labels = {"ours": table.layout.value, "published": "published", "difference": f"against {table.baseline}"}
+        ours = "ours" if table.with_published else table.layout.value
+        labels = {"ours": ours, "published": "published", "difference": f"against {table.baseline}"}
         lines.append([(plain(labels[kind]), 1) for _ in keys for kind in kinds])
     return lines
 

@@ -98,13 +98,14 @@ def build_table(runs: Iterable[Row], layout: Layout) -> Table:
         groups[_key(run, layout.rows), _key(run, layout.cols)].append(run)
     following = _refuse_mixtures(groups.values(), layout)
     cells = {place: _cell(members, layout) for place, members in groups.items()}
-
-    def ordered(keys: Iterable[Key], names: Sequence[str]) -> tuple[Key, ...]:
-        return tuple(sorted(set(keys), key=lambda key: [order(*pair) for pair in zip(names, key, strict=True)]))
-
     row_keys = ordered((row for row, _ in cells), layout.rows)
     col_keys = ordered((col for _, col in cells), layout.cols)
     return Table(layout, row_keys, col_keys, cells, following=following)
+
+
+def ordered(keys: Iterable[Key], names: Sequence[str]) -> tuple[Key, ...]:
+    """Keys of rows or columns in the order they are shown, each once."""
+    return tuple(sorted(set(keys), key=lambda key: [order(*pair) for pair in zip(names, key, strict=True)]))
 
 
 def sort_rows(table: Table, by: str) -> Table:

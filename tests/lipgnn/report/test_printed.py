@@ -32,7 +32,7 @@ def test_a_table_is_printed_as_papers_do(table):
 def test_published_numbers_and_differences_have_their_own_columns(full_table):
     printed = as_printed(full_table)
     assert printed.headers[0] == [("cora", 3), ("citeseer", 3)]
-    assert printed.headers[1][:3] == [("test_acc", 1), ("published", 1), ("against none", 1)]
+    assert printed.headers[1][:3] == [("ours", 1), ("published", 1), ("against none", 1)]
     assert [entry.text for entry in printed.rows[1][1]][:3] == [
         "76.0 ± 1.0",
         "75.3 ± 0.9",
@@ -126,3 +126,23 @@ def test_what_was_chosen_along_with_the_depth_is_said(result_row):
     runs = [result_row(layers=layers, epochs=100 * layers) for layers in (2, 4)]
     printed = as_printed(build_table(runs, Layout(rows=("norm",), cols=(), best=("layers",))))
     assert "in parentheses layers, each with its own epochs, chosen by mean validation accuracy" in printed.caption
+
+
+def test_a_mean_of_those_alone_that_came_to_it_is_said_and_never_marked(result_row):
+    """Better at a glance, because the slow ones are missing."""
+    epochs = {"none": (20, 30, 40), "lip": (10, None, 20), "pair": (None, None, None), "layer": (50, 60, 70)}
+    runs = [
+        result_row(norm=norm, seed=seed, epochs_to_90=value)
+        for norm, values in epochs.items()
+        for seed, value in enumerate(values)
+    ]
+    table = build_table(runs, Layout(rows=("norm",), cols=("dataset",), value="epochs_to_90"))
+    printed = as_printed(table)
+    shown = {labels[0]: entry for labels, (entry,) in printed.rows}
+    assert {norm: (entry.text, entry.mark, entry.remark) for norm, entry in shown.items()} == {
+        "none": ("30.00 ± 10.00", "bold", ""),
+        "lip": ("15.00 ± 7.07", None, ", n = 2, 1 never"),
+        "pair": ("never (3)", None, ""),
+        "layer": ("60.00 ± 10.00", "underline", ""),
+    }
+    assert printed.notes == ["Runs in these cells that never came to it, in no mean: 4."]

@@ -1,0 +1,62 @@
+import pytest
+
+from lipgnn.report.formats import csv_table, markdown
+from lipgnn.report.layout import Layout
+from lipgnn.report.printed import as_printed
+from lipgnn.report.published import read_published
+from lipgnn.report.table import add_published, build_table, sort_rows
+from lipgnn.report.whole import complete_published
+
+MISSING = Layout(rows=("model", "norm"), cols=("dataset", "missing"), best=("layers",))
+TREES = Layout(rows=("model", "norm", "kappa"), cols=("dataset", "layers"), value="train_acc")
+
+
+def whole(runs, layout):
+    return complete_published(add_published(build_table(runs, layout), read_published()), read_published())
+
+
+def test_one_cell_of_ours_brings_the_whole_published_table(result_row):
+    """Five rows and six columns of the slide, one number of ours in them, and 30 of theirs."""
+    table = whole([result_row(norm="lip", test_acc=0.5)], MISSING)
+    assert (len(table.row_keys), len(table.col_keys)) == (5, 6)
+    assert sum(cell.mean is not None for cell in table.cells.values()) == 1
+    assert {cell.published for cell in table.cells.values()} == {e for e in read_published() if "Dasoulas" in e.paper}
+    printed = as_printed(table)
+    assert dict(printed.rows)["gat", "lip"][0].text == "50.0 (10)"
+    assert dict(printed.rows)["gcn", "none"][-1].text == "44.9 ± 4.4 (2)"
+    assert dict(printed.rows)["gcn", "none"][-2].text == "–"
+    assert "n = 1" in printed.caption
+
+
+def test_every_format_takes_empty_cells(result_row):
+    table = sort_rows(whole([result_row(norm="lip", test_acc=0.5)], MISSING), "value")
+    assert "44.9 ± 4.4 (2)" in markdown(as_printed(table))
+    assert len(csv_table(table).splitlines()) == 31
+
+
+def test_what_the_table_does_not_name_must_be_the_same(result_row):
+    """Rows by norm of GAT alone: the numbers of GCN have no place among them."""
+    table = whole(
+        [result_row(norm=norm) for norm in ("none", "lip")], Layout(("norm",), ("dataset",), best=("layers",))
+    )
+    assert {(cell.published.model, cell.published.missing) for cell in table.cells.values()} == {("gat", 0.0)}
+    assert table.row_keys == (("none",), ("lip",), ("pair",))
+
+
+def test_fewer_trees_stand_in_the_column_of_all(result_row):
+    runs = [
+        result_row(dataset=dataset, model=model, norm="layer", layers=layers)
+        for model, dataset, layers in (("gat", "trees:4", 5), ("gat", "trees:5:250", 6), ("gcn", "trees:4", 5))
+    ]
+    table = whole(runs, TREES)
+    columns = [dataset for dataset, _ in table.col_keys]
+    assert sorted(columns) == ["trees:2", "trees:3", "trees:4", "trees:5:250", "trees:6", "trees:7", "trees:8"]
+    assert table.cells[("gcn", "layer", 4.0), ("trees:5:250", 6)].published.mean == 0.19
+    assert table.cells[("gat", "layer", 4.0), ("trees:8", 9)].published.mean == 0.11
+
+
+@pytest.mark.parametrize("value", ["val_acc", "seconds"])
+def test_where_nothing_was_published_nothing_is_added(result_row, value):
+    table = build_table([result_row(norm="lip")], Layout(("norm",), ("dataset",), value=value))
+    completed = complete_published(add_published(table, read_published()), read_published())
+    assert completed.cells.keys() == table.cells.keys()
