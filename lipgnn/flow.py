@@ -23,10 +23,12 @@ class Hop:
     ----------
     graph : with all sources as nodes.
     targets : how many of its nodes remain.
+    rows : which of the layer before its nodes are; None where they are the same, in the same order.
     """
 
     graph: dgl.DGLGraph
     targets: int
+    rows: torch.Tensor | None = None
 
     @classmethod
     def of_block(cls, block: dgl.DGLGraph) -> Hop:
@@ -52,6 +54,11 @@ Graphs = dgl.DGLGraph | Hop | Sequence[Hop]
 def per_block(graph: Graphs, count: int) -> Sequence[dgl.DGLGraph | Hop]:
     """A graph for each of `count` blocks."""
     return graph if isinstance(graph, Sequence) else [graph] * count
+
+
+def inputs_of(graph: dgl.DGLGraph | Hop, x: torch.Tensor) -> torch.Tensor:
+    """The rows of x that a layer starts from: all but for a hop that names its own."""
+    return x.index_select(0, graph.rows) if isinstance(graph, Hop) and graph.rows is not None else x
 
 
 def convolve(conv: nn.Module, graph: dgl.DGLGraph | Hop, x: torch.Tensor) -> torch.Tensor:

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from lipgnn.flow import Graphs, per_block
+from lipgnn.flow import Graphs, inputs_of, per_block
 
 
 @dataclass(frozen=True)
@@ -63,7 +63,7 @@ def buffers_kept(*modules: nn.Module) -> Iterator[None]:
 def run_blocks(blocks: Sequence[nn.Module], graph: Graphs, x: torch.Tensor) -> torch.Tensor:
     """One block after the other, (N, W) → (N, W), each on its own graph where there are several."""
     for block, own in zip(blocks, per_block(graph, len(blocks)), strict=True):
-        x = block(own, x)
+        x = block(own, inputs_of(own, x))
     return x
 
 

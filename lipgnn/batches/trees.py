@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import numpy as np
 import torch
 
 from lipgnn.batches.batch import Batch, generator_of, parts_of, shuffled
+from lipgnn.batches.subtrees import OWN_LAYERS, Subtrees
 from lipgnn.catalog import parse_norm
 from lipgnn.datasets import TreeDataset
 from lipgnn.flow import Graphs, Hop
@@ -21,7 +23,9 @@ class TreeBatches:
     All graphs are copies of one tree, so a batch is told by the keys and values of its nodes alone. Its nodes are in
     the order of their depth: first the roots of all copies, then what is one edge away, and so on. Where nodes act on
     each other along edges only, layer k of L computes those alone from which the root can still be reached, within
-    L − k edges: the same logits for less than half of the work.
+    L − k edges: the same logits for less than half of the work. And where all else is the same for the same nodes,
+    subtrees that several graphs have in common are computed once in all layers but the last two, unless the batch is
+    so small that it has less to compute than all subtrees there are.
 
     Norms over nodes see those of the batch, in evaluation as well.
     """
@@ -40,6 +44,11 @@ class TreeBatches:
         self._table = torch.tensor(table, device=device)  # (2, n, G)
         self._radius = dataset.trees.radius
         self._narrows = _acts_along_edges_only(spec)
+        self._subtrees = None
+        if self._narrows and _acts_alike(spec) and OWN_LAYERS < spec.layers <= dataset.trees.radius + 1:
+            subtrees = Subtrees.of(dataset, spec.layers, device)
+            alone = sum(self._within(left, self._batch_size) for left in range(OWN_LAYERS + 1, spec.layers + 1))
+            self._subtrees = subtrees if subtrees.rows < alone else None
         self._graphs: dict[int, Graphs] = {}
 
     def epoch(self, number: int) -> Iterator[Batch]:
@@ -56,11 +65,15 @@ class TreeBatches:
     def _batch(self, items: torch.Tensor) -> Batch:
         size = len(items)
         if size not in self._graphs:
-            self._graphs[size] = self._narrowing(size) if self._narrows else self._copies(size)
-        features = self._features(items)
+            own_layers = OWN_LAYERS if self._subtrees else self._layers
+            self._graphs[size] = self._narrowing(size, own_layers) if self._narrows else self._copies(size)
         if not self._narrows:
-            return Batch(self._graphs[size], features, items, slice(size))
-        return Batch(self._graphs[size], features[:, : self._within(self._layers, size)], items)
+            return Batch(self._graphs[size], self._features(items), items, slice(size))
+        if not self._subtrees:
+            return Batch(self._graphs[size], self._features(items)[:, : self._within(self._layers, size)], items)
+        first, *others = self._graphs[size]
+        own = [replace(first, rows=self._subtrees.top.index_select(1, items).flatten()), *others]
+        return Batch([*self._subtrees.hops, *own], self._subtrees.features, items)
 
     def _features(self, items: torch.Tensor) -> torch.Tensor:
         """Keys and values, (2, n · B)."""
@@ -73,11 +86,11 @@ class TreeBatches:
         renumbered = (self._place[ends % nodes] * size + ends // nodes for ends in (sources, targets))
         return dgl.graph(tuple(renumbered), num_nodes=nodes * size).to(self._device)
 
-    def _narrowing(self, size: int) -> list[Hop]:
-        """A hop for every layer: what is within so many edges of the roots."""
+    def _narrowing(self, size: int, layers: int) -> list[Hop]:
+        """A hop for each of the last `layers`: what is within so many edges of the roots."""
         sources, targets = self._copies(size).edges()
         hops = []
-        for left in reversed(range(self._layers)):
+        for left in reversed(range(layers)):
             nodes = self._within(left + 1, size)
             inside = sources < nodes  # and so are their targets, which are not deeper
             graph = dgl.graph((sources[inside], targets[inside]), num_nodes=nodes)
@@ -92,4 +105,9 @@ class TreeBatches:
 def _acts_along_edges_only(spec: RunSpec) -> bool:
     """Whether what becomes of a node depends on its in-neighbours alone, whatever else is in the batch."""
     score, feature = parse_norm(spec.norm)
-    return spec.stack == "plain" and spec.model != "gin" and score in (None, "lip") and feature in (None, "layer")
+    return spec.stack == "plain" and spec.model != "gin" and score != "lip-released" and feature in (None, "layer")
+
+
+def _acts_alike(spec: RunSpec) -> bool:
+    """Whether nodes with the same in-neighbours become the same: GCN counts out-edges as well, and dropout draws."""
+    return spec.model != "gcn" and spec.dropout == spec.layer_dropout == spec.attn_dropout == 0

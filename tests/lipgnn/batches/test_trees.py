@@ -47,6 +47,7 @@ def by_the_book(network, data, items):
         {"model": "gat", "norm": "lip+layer"},
         {"model": "gat", "norm": "lip+layer", "norm_place": "branch"},
         {"model": "gat", "norm": "pair"},
+        {"model": "gat", "norm": "lip", "batch_size": "4"},
         {"model": "gat", "norm": "lip", "layers": "2"},
         {"model": "gat", "norm": "lip", "layers": "6"},
         {"model": "gt", "norm": "lip"},
@@ -79,6 +80,28 @@ def test_logits_and_gradients_are_those_of_whole_trees_batched_by_dgl(make, opti
                 torch.testing.assert_close(one, other, rtol=1e-3, atol=1e-5)
 
 
+@pytest.mark.parametrize(
+    "options, shared, narrow",
+    [
+        ({"model": "gat", "norm": "lip+layer"}, True, True),
+        ({"model": "ggnn"}, True, True),
+        ({"model": "gat", "batch_size": 4}, False, True),
+        ({"model": "gat", "layers": 5}, False, True),
+        ({"model": "gat", "attn_dropout": 0.1}, False, True),
+        ({"model": "gcn"}, False, True),
+        ({"model": "gin"}, False, False),
+        ({"model": "gat", "norm": "pair"}, False, False),
+        ({"model": "gat", "norm": "lip+batch"}, False, False),
+        ({"model": "gat", "norm": "lip-released"}, False, False),
+    ],
+)
+def test_work_is_saved_where_that_is_exact(make, options, shared, narrow):
+    batches, _, _ = make(**options)
+    batch = next(iter(batches.epoch(1)))
+    assert isinstance(batch.graph, list) == narrow
+    assert (narrow and batch.graph[0].rows is not None) == shared
+
+
 def test_an_epoch_has_every_training_graph_once_in_an_order_of_its_own(make):
     batches, _, data = make()
     orders = [torch.cat([batch.items for batch in batches.epoch(number)]) for number in (1, 1, 2)]
@@ -98,7 +121,8 @@ def test_graphs_are_made_once_for_every_size(make):
     batches, _, _ = make()
     first, again = ({len(b.items): b.graph for b in batches.epoch(number)} for number in (1, 2))
     assert first.keys() == again.keys()
-    assert all(first[size] is again[size] for size in first)
+    for size, hops in first.items():
+        assert all(one.graph is other.graph for one, other in zip(hops, again[size], strict=True))
 
 
 def test_the_whole_graph_is_copies_of_the_tree(make):
