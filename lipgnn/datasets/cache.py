@@ -19,7 +19,7 @@ from lipgnn.files import remove_leftovers, sha256, to_json
 VARIABLE = "LIPGNN_CACHE"
 
 # A new number where what is kept, or how it is computed, changes.
-_SCHEMA = 1
+_SCHEMA = 2
 
 T = TypeVar("T")
 

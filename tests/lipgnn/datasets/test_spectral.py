@@ -23,24 +23,29 @@ def path_graph():
 def _dense(edges, nodes):
     adjacency = np.zeros((nodes, nodes))
     adjacency[edges[0], edges[1]] = adjacency[edges[1], edges[0]] = 1
-    scale = adjacency.sum(axis=0) ** -0.5
+    degree = adjacency.sum(axis=0)
+    scale = (degree + degree.mean()) ** -0.5
     return adjacency * scale[:, None] * scale
 
 
 def test_columns_are_the_singular_vectors_in_their_order(path_graph):
-    features = graph_svd(path_graph, 16)
     vectors, values, _ = np.linalg.svd(_dense(path_graph, 16))
-    assert features.shape == (16, 15) and features.dtype == np.float32
     assert (np.diff(values) < -1e-4).all(), "the test needs different singular values"
-    directions = features / np.linalg.norm(features, axis=0)
-    np.testing.assert_allclose(abs(np.sum(directions * vectors[:, :15], axis=0)), 1, atol=1e-5)
-
-
-def test_columns_have_unit_variance_and_one_sign(path_graph):
+    expected = vectors[:, :15] / vectors[:, :15].std(axis=0)
+    expected /= np.sqrt((expected**2).mean(axis=1, keepdims=True))
     features = graph_svd(path_graph, 16)
-    np.testing.assert_allclose(features.std(axis=0), 1, rtol=1e-5)
-    for column in features.T:
-        assert column[abs(column) >= 0.5 * abs(column).max()][0] > 0
+    assert features.shape == (16, 15) and features.dtype == np.float32
+    # A vector and its opposite are both right.
+    np.testing.assert_allclose(features * np.sign((features * expected).sum(axis=0)), expected, atol=1e-5)
+
+
+def test_of_two_opposite_vectors_the_one_with_a_positive_beginning_is_taken(path_graph):
+    """Each singular vector of a path begins with an entry that is no small one."""
+    vectors, _, _ = np.linalg.svd(_dense(path_graph, 16))
+    for index, column in enumerate(graph_svd(path_graph, 16).T):
+        vector = vectors[:, index]
+        first = np.flatnonzero(abs(vector) >= 0.5 * abs(vector).max())[0]
+        assert column[first] > 0
 
 
 def test_direction_does_not_matter_and_twice_is_the_same(path_graph):
@@ -49,10 +54,9 @@ def test_direction_does_not_matter_and_twice_is_the_same(path_graph):
 
 
 def test_of_a_complete_graph_one_constant_column_is_left():
-    """Its matrix is that of 1/N everywhere: rank one, and no variance."""
+    """Its matrix is the same number everywhere: rank one, and a vector without variance."""
     features = graph_svd(_edges([(u, v) for u in range(5) for v in range(5)], 5), 5)
-    np.testing.assert_allclose(features[:, 0], 5**-0.5, rtol=1e-5)
-    assert not features[:, 1:].any()
+    np.testing.assert_allclose(features, [[2, 0, 0, 0]] * 5, atol=1e-6)
 
 
 def test_one_node_alone():
@@ -62,12 +66,24 @@ def test_one_node_alone():
 def test_the_leading_space_of_a_larger_graph():
     """Above 144 nodes it is an approximation: it must hold 95 % of the energy of the best there is."""
     data = load("planted")
-    features = graph_svd(data.edges, data.num_nodes)
+    features = graph_svd(data.edges, data.num_nodes).astype(np.float64)
     assert features.shape == (400, 128)
+    np.testing.assert_allclose((features**2).mean(axis=1), 1, rtol=1e-5)
     dense = _dense(data.edges, data.num_nodes)
-    basis, _ = np.linalg.qr(features.astype(np.float64))
-    best = np.sort(np.linalg.svd(dense, compute_uv=False))[::-1][:128]
-    assert np.linalg.norm(basis.T @ dense) ** 2 > 0.95 * (best**2).sum()
+    vectors, values, _ = np.linalg.svd(dense)
+    # The rows were scaled: of each, find the scale back by its first and largest vector.
+    rows = abs(vectors[:, 0]) / abs(features[:, 0])
+    basis, _ = np.linalg.qr(features * rows[:, None])
+    assert np.linalg.norm(basis.T @ dense) ** 2 > 0.95 * (values[:128] ** 2).sum()
+
+
+def test_the_substitute_tells_classes_apart():
+    """Nearest mean of the training nodes, on a graph of four communities: twice as good as chance."""
+    data = load("planted", features="svd")
+    train, labels = data.split.train, data.labels_array
+    means = np.stack([data.features_array[train & (labels == k)].mean(axis=0) for k in range(data.num_classes)])
+    nearest = (data.features_array @ means.T).argmax(axis=1)
+    assert (nearest == labels)[data.split.test].mean() > 0.5
 
 
 def test_it_is_computed_once(path_graph, tmp_path, monkeypatch):
