@@ -248,3 +248,21 @@ def test_a_reversible_stack_is_not_sampled(invoke):
     code, _, err = invoke("train", "--dataset", "planted", "--stack", "reversible", "--batch-size", "8")
     assert code == 2
     assert "--batch-size 0" in err
+
+
+def test_gradients_are_recorded_where_asked_and_a_run_without_them_says_so(invoke, tmp_path):
+    recorded = json.loads(invoke(*RUN, "--record", "gradients", "--json", "-q")[1])
+    assert list((tmp_path / "results").rglob("gradients.safetensors"))
+    assert "already done; its" in invoke(*RUN, "--record", "gradients")[2]
+    without = json.loads(invoke(*RUN, "--force", "--json", "-q")[1])
+    assert without["run_id"] == recorded["run_id"]
+    assert not list((tmp_path / "results").rglob("gradients.safetensors"))
+    code, _, err = invoke(*RUN, "--record", "gradients")
+    assert code == 0
+    assert "computed without recording" in err and "--force computes it anew and records" in err
+
+
+def test_only_what_can_be_recorded_is_taken(invoke):
+    code, _, err = invoke(*RUN, "--record", "weights")
+    assert code == 2
+    assert "gradients" in err

@@ -7,7 +7,8 @@ import torch
 
 from lipgnn import train as module
 from lipgnn.checkpoint import load_model
-from lipgnn.errors import DataError, Interrupted, RunFailed
+from lipgnn.errors import DataError, Interrupted, RunFailed, UsageError
+from lipgnn.recorded import read_recording
 from lipgnn.store import COLUMNS, Store
 from lipgnn.train import Finished, Started, train
 from lipgnn.training import Epoch, Training
@@ -224,3 +225,61 @@ def test_a_run_learns(small_spec, load_for, store):
         spec = dataclasses.replace(small_spec, seed=seed, epochs=60, hidden=4, heads=4, norm="lip")
         accuracies.append(complete(spec, load_for(spec), store)[0]["test_acc"])
     assert torch.tensor(accuracies).mean() > 0.75
+
+
+def test_epochs_to_90_is_the_first_epoch_with_that_training_accuracy(small_spec, load_for, store):
+    spec = small_spec.with_values(norm="lip", hidden=4, heads=4, dropout=0, attn_dropout=0, epochs=60)
+    result, events = complete(spec, load_for(spec), store)
+    reached = [event.epoch for event in events if isinstance(event, Epoch) and event.train_acc >= 0.9]
+    assert result["epochs_to_90"] == reached[0] > 1
+    result, _ = complete(spec.with_values(epochs=2), load_for(spec), store)
+    assert result["epochs_to_90"] is None
+
+
+@pytest.mark.parametrize("cut, asked", [(3, "again"), (6, "once"), (13, "once")])
+def test_a_killed_recording_ends_like_an_uninterrupted_one(small_spec, load_for, tmp_path, cut, asked):
+    """With checkpoints every 4; a run that has begun to record goes on with it, asked again or not."""
+    whole, cut_store = Store(tmp_path / "whole"), Store(tmp_path / "cut")
+    expected, _ = complete(small_spec, load_for(small_spec), whole, record=("gradients",))
+    running = train(small_spec, load_for(small_spec), cut_store, record=("gradients",), save_every=4)
+    for event in running:
+        if isinstance(event, Epoch) and event.epoch == cut:
+            break
+    running.close()
+    record = ("gradients",) if asked == "again" else ()
+    result, _ = complete(small_spec, load_for(small_spec), cut_store, record=record, save_every=4)
+    assert result == expected
+    recorded = [store.run(result["run_id"]).gradients_path.read_bytes() for store in (whole, cut_store)]
+    assert recorded[0] == recorded[1]
+    assert read_recording(whole.run(result["run_id"]).gradients_path)["epochs"].tolist() == list(range(1, 15))
+
+
+def test_recording_begins_where_it_is_first_asked_for(small_spec, load_for, store):
+    with pytest.raises(Interrupted):
+        complete(small_spec, load_for(small_spec), store, should_stop=lambda: True)
+    result, _ = complete(small_spec, load_for(small_spec), store, record=("gradients",))
+    assert read_recording(store.run(result["run_id"]).gradients_path)["epochs"].tolist() == list(range(2, 15))
+
+
+def test_a_recorded_run_is_the_same_run(small_spec, load_for, tmp_path):
+    free, watched = Store(tmp_path / "free"), Store(tmp_path / "watched")
+    expected, _ = complete(small_spec, load_for(small_spec), free)
+    result, _ = complete(small_spec, load_for(small_spec), watched, record=("gradients",))
+    assert result == expected
+    assert artifacts(free, result["run_id"]) == artifacts(watched, result["run_id"])
+
+
+def test_the_gradients_of_a_diverged_run_are_kept_up_to_there(small_spec, load_for, store):
+    wild = {"lr": 1e3, "layers": 40, "norm": "none", "residual": "identity", "activation": "none", "epochs": 50}
+    spec = small_spec.with_values(**wild)
+    result, _ = complete(spec, load_for(spec), store, record=("gradients",))
+    assert result["status"] == "diverged"
+    path = store.run(result["run_id"]).gradients_path
+    recorded = len(read_recording(path)["epochs"]) if path.exists() else 0
+    assert recorded == result["epochs_run"]
+
+
+def test_an_unknown_thing_to_record_is_refused(small_spec, load_for, store):
+    with pytest.raises(UsageError, match="Unknown thing to record 'gradient'"):
+        complete(small_spec, load_for(small_spec), store, record=("gradient",))
+    assert not store.root.exists()

@@ -35,6 +35,14 @@ def test_a_run_tells_its_epochs_and_how_it_ended(request_for, tmp_path):
     assert not (tmp_path / "results" / "results.csv").exists()
 
 
+def test_a_run_records_what_it_is_asked_to(request_for, tmp_path):
+    for record in ([], ["gradients"]):
+        request = {**request_for(epochs=2, seed=len(record)), "record": record}
+        run = Store(tmp_path / "results").run(request["run_id"])
+        assert worker.compute(request)["status"] == "done"
+        assert run.gradients_path.exists() == bool(record)
+
+
 def test_a_request_to_stop_is_an_interruption_that_can_be_resumed(request_for):
     assert worker.compute(request_for(), should_stop=lambda: True)["status"] == "interrupted"
     told = []

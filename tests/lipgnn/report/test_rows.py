@@ -96,6 +96,8 @@ def test_rows_from_before_a_number_was_kept_do_not_have_it_at_all(rows, path, wr
     older = [{name: value for name, value in row.items() if name != "epochs_to_90"} for row in rows]
     path.write_text(to_csv(older, [name for name in COLUMNS if name != "epochs_to_90"]))
     assert read_results([path]).rows == older
+    path.write_text(to_csv([row | {"epochs_to_90": "?"} for row in rows]))
+    assert read_results([path]).rows == older
     # The same runs from where the number is known do not contradict.
     assert len(read_results([path, write_store(tmp_path / "store", rows)]).rows) == len(rows)
 

@@ -83,3 +83,11 @@ def test_nothing_done_is_nothing_to_draw(runs):
     for kind in ("depth", "box"):
         with pytest.raises(UsageError, match="nothing to draw"):
             panels_of(kind, table, NOTHING)
+
+
+def test_depth_shows_no_mean_of_those_alone_that_came_to_it(runs):
+    """It would lie below what the others would have made of it."""
+    runs = [run | {"epochs_to_90": None if (run["layers"], run["seed"]) == (30, 1) else 10} for run in runs]
+    table = build_table(runs, Layout(rows=("norm",), cols=("dataset", "layers"), value="epochs_to_90"))
+    for panel in panels_of("depth", table, NOTHING):
+        assert [[point.x for point in series.points] for series in panel.series] == [[4], [4]]

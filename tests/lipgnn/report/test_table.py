@@ -53,6 +53,26 @@ def test_diverged_runs_are_counted_and_in_no_mean(runs):
     assert (cell.mean, cell.std, cell.n, cell.diverged) == (None, None, 0, 3)
 
 
+def test_runs_that_never_came_to_a_count_are_counted_and_in_no_mean(runs):
+    layout = replace(BY_NORM, value="epochs_to_90")
+    runs[0] |= {"epochs_to_90": None}
+    runs[1] |= {"epochs_to_90": 30}
+    runs[2] |= {"epochs_to_90": 50}
+    cells = build_table(runs, layout).cells
+    some = cells[("none",), (2,)]
+    assert (some.mean, some.n, some.never, some.diverged) == (40, 2, 1, 0)
+    assert (cells[("lip",), (2,)].n, cells[("lip",), (2,)].never) == (3, 0)
+    none = build_table([run | {"epochs_to_90": None} for run in runs], layout).cells[("lip",), (2,)]
+    assert (none.mean, none.std, none.n, none.never) == (None, None, 0, 3)
+
+
+def test_a_value_that_was_not_kept_is_no_never(runs):
+    del runs[4]["epochs_to_90"]
+    assert build_table(runs, BY_NORM).cells
+    with pytest.raises(UsageError, match=f"Run {runs[4]['run_id']} was stored before epochs_to_90 was kept"):
+        build_table(runs, replace(BY_NORM, value="epochs_to_90"))
+
+
 def test_runs_that_differ_in_something_else_are_not_averaged(runs, result_row):
     other = [run | {"lr": 0.01, "run_id": f"{index:012x}"} for index, run in enumerate(runs[:2])]
     with pytest.raises(UsageError) as caught:
