@@ -232,3 +232,42 @@ def test_a_terminal_shows_the_marks(results, program):
     assert done.wait() == 0
     assert b"\x1b[1m83.5 \xc2\xb1 0.7\x1b[0m" in shown
     assert b"\x1b[4m78.5" in shown
+
+
+def test_recorded_gradients_are_drawn_with_their_numbers(invoke, results, tmp_path):
+    """From the store, and from a copy of its table with the published recordings beside it."""
+    import numpy as np
+
+    from lipgnn.recorded import GRADIENTS, publish_recordings, write_recording
+    from lipgnn.store import Store, to_csv
+
+    store = Store(results)
+    rows = list(store.published())
+    for row in rows:
+        arrays = {name: np.full((20, row["layers"]), 10.0 ** row["seed"], np.float32) for name in GRADIENTS}
+        write_recording(store.run(row["run_id"]).gradients_path, {"epochs": np.arange(1, 21), **arrays})
+    code, _, err = invoke("report", "--figure", "heat", "-o", "heat.svg", "--figure-data", "--html", "page.html")
+    assert code == 0, err
+    assert b"log10 norm of weight gradient" in (tmp_path / "heat.svg").read_bytes()
+    points = list(csv.DictReader((tmp_path / "heat.csv").read_text().splitlines()))
+    assert len(points) == 2 * (2 + 4) * 20
+    assert {(point["log10"], point["n"]) for point in points} == {("0.5", "2")}
+    (tmp_path / "clone.csv").write_bytes(to_csv(rows))
+    publish_recordings(store, [row["run_id"] for row in rows], tmp_path / "clone")
+    code, _, err = invoke("report", "clone.csv", "--figure", "largest", "--value", "input_norm", "-o", "largest.png")
+    assert code == 0, err
+    assert (tmp_path / "largest.png").read_bytes().startswith(b"\x89PNG")
+
+
+@pytest.mark.parametrize(
+    "arguments, part",
+    [
+        (["--figure", "heat", "-o", "x.png"], "has recorded no gradients"),
+        (["--figure", "heat", "--value", "seconds", "-o", "x.png"], "Unknown recorded value 'seconds'"),
+        (["--value", "weight_norm"], "Unknown value 'weight_norm'"),
+    ],
+)
+def test_gradients_that_are_not_there_say_what_to_do(invoke, results, arguments, part):
+    code, out, err = invoke("report", *arguments)
+    assert (code, out) == (2, "")
+    assert part in err
