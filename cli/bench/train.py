@@ -31,6 +31,7 @@ EPILOG = (
 Examples:
   lipgnn bench train
   lipgnn bench train --layers 10,30 --norm none,lip --what fused,dgl
+  lipgnn bench train --layers 25 --width 8 --what "fused,fused recorded"
   lipgnn bench train --nodes 170000 --edges 2500000 --layers 10 --width 16 --repeats 0
   lipgnn bench train --stack reversible --layers 10,100 --width 8
 """
@@ -43,7 +44,7 @@ Examples:
 @list_option("--heads", "heads", Numbers(), "8", "Numbers of heads.")
 @list_option("--width", "widths", Numbers(), "8,64", "Widths of one head.")
 @list_option("--norm", "norms", Names("norm"), "lip", "Norms, as in `lipgnn train`.")
-@list_option("--what", "whats", Names("name of what is measured", TRAIN), ",".join(TRAIN), "What to measure.")
+@list_option("--what", "whats", Names("name of what is measured", TRAIN), "fused,dgl,gemm", "What to measure.")
 @model_option
 @click.option("--stack", type=click.Choice(list(STACKS)), default="plain", show_default=True, help="As in train.")
 @click.option(

@@ -21,12 +21,14 @@ from lipgnn.datasets import Dataset
 from lipgnn.errors import RunFailed, UsageError
 from lipgnn.kernels import fused
 from lipgnn.kernels.adjacency import Adjacency
+from lipgnn.recording import GradientRecorder
 from lipgnn.spec import RunSpec
 from lipgnn.system_memory import memory_returned
 from lipgnn.training import Diverged, Training
 
 GEMM = "gemm"
-PAIRS = (("dgl", "fused"), ("fused", GEMM), ("dgl", GEMM))
+RECORDED = "fused recorded"
+PAIRS = (("dgl", "fused"), (RECORDED, "fused"), ("fused", GEMM), ("dgl", GEMM))
 
 
 def bench_train(
@@ -54,12 +56,13 @@ def bench_train(
     """
     set_threads(effort.threads)
     norms = list(norms)
-    # Matrix products have a time and no memory worth the name.
-    candidates, left_out = choose_candidates([w for w in whats if effort.repeats or w != GEMM], norms)
+    # Matrix products and recordings have a time and no memory worth the name.
+    timed_alone = (GEMM, RECORDED)
+    candidates, left_out = choose_candidates([w for w in whats if effort.repeats or w not in timed_alone], norms)
     template = template_of(dataset, spec, effort)
     peaks = {}
     for candidate in candidates if effort.peak else ():
-        if candidate.what != GEMM:
+        if candidate.what not in timed_alone:
             tell(f"{candidate}, memory")
             job = {"graph": asdict(choice), "spec": _spec_of(candidate, spec).to_dict(), "threads": effort.threads}
             peaks[candidate] = peak_in_child("lipgnn.bench.train", job, effort.threads)
@@ -102,26 +105,30 @@ def choose_candidates(whats: Iterable[str], norms: Iterable[str]) -> tuple[list[
     """
     whats = list(whats)
     left_out = []
-    if "fused" in whats and (reason := fused.obstacle(CPU)):
-        whats.remove("fused")
-        left_out.append(f"fused is left out: {reason}.")
+    for what in ("fused", RECORDED):
+        if what in whats and (reason := fused.obstacle(CPU)):
+            whats.remove(what)
+            left_out.append(f"{what} is left out: {reason}.")
     candidates = [Candidate(what, norm) for what in whats for norm in ((None,) if what == GEMM else norms)]
     if not candidates:
         raise UsageError(f"Nothing is left to measure: {' '.join(left_out)}", "Ask for more with --what.")
     return candidates, left_out
 
 
-def epoch(spec: RunSpec, dataset: Dataset) -> Step:
-    """A step that trains for one more epoch and evaluates."""
+def epoch(spec: RunSpec, dataset: Dataset, *, recorded: bool = False) -> Step:
+    """A step that trains for one more epoch and evaluates, and records gradients if asked to."""
     training = Training(spec, dataset, CPU)
     # Made here, so that no epoch is the one that makes them.
     graph = training.batches.graph
     graph.create_formats_()
     Adjacency.of(graph)
+    recorder = GradientRecorder(training) if recorded else None
 
     def step() -> None:
         try:
             training.step()
+            if recorder:
+                recorder.end_epoch(training.epoch)
         except Diverged as error:
             raise RunFailed(
                 f"The network measured diverged, {error}.",
@@ -132,12 +139,12 @@ def epoch(spec: RunSpec, dataset: Dataset) -> Step:
 
 
 def _spec_of(candidate: Candidate, spec: RunSpec) -> RunSpec:
-    return spec.with_values(kernel=candidate.what, norm=candidate.norm)
+    return spec.with_values(kernel=candidate.what.removesuffix(" recorded"), norm=candidate.norm)
 
 
 def _step_of(candidate: Candidate, spec: RunSpec, dataset: Dataset) -> Step:
     if candidate.what != GEMM:
-        return epoch(_spec_of(candidate, spec), dataset)
+        return epoch(_spec_of(candidate, spec), dataset, recorded=candidate.what == RECORDED)
     # The reference has no matrix product but those of the linear maps.
     return replay(epoch(spec.with_values(kernel="dgl"), dataset))[0]
 

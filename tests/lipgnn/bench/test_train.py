@@ -3,7 +3,7 @@ import json
 import pytest
 
 from lipgnn.bench import train
-from lipgnn.bench.compare import Effort
+from lipgnn.bench.compare import Candidate, Effort
 from lipgnn.bench.graphs import GraphChoice
 from lipgnn.bench.train import bench_train, choose_candidates, epoch, main, spec_for
 from lipgnn.errors import RunFailed, UsageError
@@ -45,10 +45,43 @@ def test_epochs_of_kernels_and_norms_are_compared_with_their_products(small):
     assert described == {("planted", 400, 2, 2, 2, "epoch", "plain")}
 
 
+def test_recording_is_compared_with_the_same_epochs_without(small, monkeypatch):
+    made = []
+    monkeypatch.setattr(train, "choose_candidates", lambda whats, norms: ([Candidate(w, "lip") for w in whats], []))
+    monkeypatch.setattr(
+        train, "epoch", lambda spec, dataset, recorded: made.append((spec.kernel, recorded)) or (lambda: None)
+    )
+    monkeypatch.setattr(train, "peak_in_child", lambda module, job, threads: 7.5)
+    report = bench_train(
+        CHOICE,
+        CHOICE.training_data(small),
+        small,
+        whats=["fused", "fused recorded"],
+        norms=["lip"],
+        effort=Effort(repeats=1, threads=1),
+        tell=lambda text: None,
+    )
+    assert made == [("fused", False), ("fused", True)]
+    assert [(row.what, row.peak_mb) for row in report.rows] == [
+        ("fused", 7.5),
+        ("fused recorded", None),
+        ("fused recorded / fused", None),
+    ]
+
+
+def test_a_recorded_epoch_records(small, monkeypatch):
+    ended = []
+    monkeypatch.setattr(train.GradientRecorder, "end_epoch", lambda self, number: ended.append(number))
+    step = epoch(small.with_values(kernel="dgl"), CHOICE.training_data(small), recorded=True)
+    step()
+    step()
+    assert ended == [1, 2]
+
+
 def test_memory_alone_times_nothing_and_has_no_products(small, monkeypatch):
     jobs = []
     monkeypatch.setattr(train, "peak_in_child", lambda module, job, threads: jobs.append((module, job)) or 7.5)
-    monkeypatch.setattr(train, "epoch", lambda spec, dataset: pytest.fail("an epoch was prepared"))
+    monkeypatch.setattr(train, "epoch", lambda *_, **__: pytest.fail("an epoch was prepared"))
     report = bench_train(
         CHOICE,
         CHOICE.training_data(small),
