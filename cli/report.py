@@ -13,6 +13,7 @@ from click.core import ParameterSource
 
 from cli import console
 from cli.options import debug_option, json_option, results_option
+from cli.report_study import merge_conditions, read_runs
 from cli.report_update import update_page
 from lipgnn.errors import UsageError
 from lipgnn.files import to_json, write_atomic
@@ -115,14 +116,14 @@ def command(
     from lipgnn.report.layout import keep_where
     from lipgnn.report.printed import as_printed
 
-    found, defaults = _read(study, scale, protocol, results, sources)
+    found, defaults = read_runs(study, scale, protocol, results, sources)
     given = {name for name in ctx.params if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT}
     if figure is None and form is None and output and output.suffix.lower() in PICTURES:
         figure = defaults.get("figure")
     if figure and figure == defaults.get("figure"):
         defaults["value"] = defaults.get("figure_value", defaults["value"])
     options |= {name: value for name, value in defaults.items() if name in options and name not in given}
-    where += defaults.get("where", ())
+    where = merge_conditions(where, defaults.get("where", ()))
     form = _form(form, output, figure, as_json)
     if figure_data and not figure:
         raise UsageError("--figure-data needs a figure.", "For example: --figure depth -o depth.pdf")
@@ -147,27 +148,6 @@ def command(
     elif not as_json:
         console.print_next(f"{typed} --html report.html")
     return 0
-
-
-def _read(
-    name: str | None, scale: str | None, protocol: str | None, results: Path, sources: tuple[Path, ...]
-) -> tuple[Results, dict[str, Any]]:
-    """The results asked for, and what their study says of the table."""
-    from lipgnn.report.rows import read_results
-
-    if name is None:
-        if scale or protocol:
-            raise UsageError("--scale and --protocol choose within a study.", "Add --study NAME.")
-        return read_results(sources or [results]), {}
-    from lipgnn.kept import results_of
-    from lipgnn.study import read_study
-
-    study = read_study(name)
-    found, choice = results_of(study, results, sources, scale=scale, protocol=protocol)
-    value = study.values.get(choice.protocol) or study.report.get("value", "test_acc")
-    defaults = {**study.report, "baseline": study.report.get("compare"), "value": value}
-    console.note(choice.heading)
-    return found, defaults
 
 
 def _table(

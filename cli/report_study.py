@@ -1,0 +1,47 @@
+"""What `lipgnn report --study` takes from the study: its runs, and how they are laid out where no option says it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cli import console
+from lipgnn.errors import UsageError
+
+if TYPE_CHECKING:
+    from lipgnn.report.rows import Results
+
+
+def read_runs(
+    name: str | None, scale: str | None, protocol: str | None, results: Path, sources: tuple[Path, ...]
+) -> tuple[Results, dict[str, Any]]:
+    """The results asked for, and the options of `report` that their study gives.
+
+    Parameters
+    ----------
+    name : of the study; without one, all runs of the sources, or of the store.
+
+    Raises
+    ------
+    UsageError : an unknown study, scale or protocol, or nothing computed of it.
+    """
+    from lipgnn.report.rows import read_results
+
+    if name is None:
+        if scale or protocol:
+            raise UsageError("--scale and --protocol choose within a study.", "Add --study NAME.")
+        return read_results(sources or [results]), {}
+    from lipgnn.kept import results_of
+    from lipgnn.study import read_study
+
+    study = read_study(name)
+    found, choice = results_of(study, results, sources, scale=scale, protocol=protocol)
+    value = study.values.get(choice.protocol) or study.report.get("value", "test_acc")
+    console.note(choice.heading)
+    return found, {**study.report, "baseline": study.report.get("compare"), "value": value}
+
+
+def merge_conditions(given: tuple[str, ...], of_study: tuple[str, ...]) -> tuple[str, ...]:
+    """Conditions `key=value` of the command line, and those of the study for other keys."""
+    keys = {condition.partition("=")[0] for condition in given}
+    return given + tuple(condition for condition in of_study if condition.partition("=")[0] not in keys)

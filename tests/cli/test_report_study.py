@@ -1,0 +1,94 @@
+import json
+
+import pytest
+
+from cli.report_study import merge_conditions
+
+
+@pytest.fixture
+def study(result_row, write_store, tmp_path, monkeypatch):
+    """A study of two norms and depths with two seeds, small, by two protocols; its file has the rows of the first.
+
+    With the last epoch's accuracy, lip is at 0.80 ± 0.014 in two layers, which validation prefers to four.
+    """
+    folder = tmp_path / "shipped"
+    folder.mkdir()
+    (folder / "trial.toml").write_text(
+        'title = "A trial"\n[report]\nrows = ["norm"]\ncols = ["dataset", "missing"]\nbest = ["layers"]\n'
+        'figure = "box"\n[grid]\nnorm = ["none", "lip"]\nlayers = [2, 4]\nseed = [0, 1]\n'
+        "[[small]]\nfixed = {epochs = 9}\n[[paper]]\nfixed = {epochs = 99}\n"
+        '[protocol.last]\nfeatures = "raw"\nvalue = "last_test_acc"\n[protocol.best]\nfeatures = "row"\n'
+    )
+    monkeypatch.setattr("lipgnn.study.FOLDER", folder)
+    from lipgnn.store import to_csv
+
+    rows = [
+        result_row(norm=norm, layers=layers, seed=seed, epochs=9, features="raw", val_acc=1 / layers, epochs_to_90=None)
+        | {"last_test_acc": (0.6 if norm == "none" else 0.79) + seed / 50, "test_acc": 0.1}
+        for norm in ("none", "lip")
+        for layers in (2, 4)
+        for seed in (0, 1)
+    ]
+    (tmp_path / "results" / "studies").mkdir(parents=True)
+    (tmp_path / "results" / "studies" / "trial.csv").write_bytes(to_csv(rows))
+    return rows
+
+
+def test_a_study_is_laid_out_as_it_says(invoke, study):
+    code, out, err = invoke("report", "--study", "trial", "--published")
+    assert code == 0
+    assert "Study trial (small, last): A trial" in err
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert any(line.startswith("none 61.0 ± 1.4 (2) 82.3 ± 2.3 (2) – 65.3 ± 2.1 (4)") for line in lines)
+    assert any(line.startswith("lip 80.0 ± 1.4 (2) 83.1 ± 0.5 (5) – 75.3 ± 0.9 (11)") for line in lines)
+    assert any(line.startswith("pair – 78.8 ± 0.6 (4)") for line in lines), "the rest of the paper's table"
+
+
+def test_options_beat_the_study(invoke, study, tmp_path):
+    content = json.loads(invoke("report", "--study", "trial", "--value", "test_acc", "--json")[1])
+    assert {cell["mean"] for cell in content["cells"]} == {0.1}
+    out = invoke("report", "--study", "trial", "--best", "", "--cols", "layers", "--where", "norm=lip")[1]
+    assert "layers 4" in out
+    assert "none" not in out
+    assert invoke("report", "--study", "trial", "-o", "figure.svg")[0] == 0
+    assert b"<svg" in (tmp_path / "figure.svg").read_bytes()
+
+
+def test_a_condition_beats_that_of_the_study(invoke, root):
+    """The study `defaults` shows the runs with the divided residual; the plain one is in its file as well."""
+    plain = ("--where", "residual=identity", "--rows", "residual", "--json")
+    out = invoke("report", root / "results" / "studies" / "defaults.csv", "--study", "defaults", *plain)[1]
+    assert {cell["row"]["residual"] for cell in json.loads(out)["cells"]} == {"identity"}
+
+
+def test_runs_of_another_scale_protocol_or_setting_are_not_in_the_table(
+    invoke, study, result_row, write_store, tmp_path
+):
+    others = [{"epochs": 99, "features": "raw"}, {"epochs": 9, "features": "row"}, {"epochs": 9, "lr": 1.0}]
+    write_store(tmp_path / "results", [result_row(norm="lip", layers=2, seed=0, test_acc=0.9, **o) for o in others])
+    runs = {run for c in json.loads(invoke("report", "--study", "trial", "--json")[1])["cells"] for run in c["runs"]}
+    assert runs == {row["run_id"] for row in study if row["layers"] == 2}
+    for options in (("--scale", "paper"), ("--protocol", "best")):
+        cells = json.loads(invoke("report", "--study", "trial", "--value", "test_acc", *options, "--json")[1])["cells"]
+        assert [(cell["n"], cell["mean"]) for cell in cells] == [(1, 0.9)]
+
+
+@pytest.mark.parametrize(
+    "arguments, part",
+    [
+        (("--study", "tril"), "Did you mean 'trial'"),
+        (("--study", "trial", "--scale", "paper"), "lipgnn sweep --study trial --scale paper --protocol last"),
+        (("--study", "trial", "--scale", "larg"), "Unknown scale of study 'trial' 'larg'"),
+        (("--study", "trial", "--protocol", "beste"), "Did you mean 'best'"),
+        (("--scale", "small"), "choose within a study"),
+    ],
+)
+def test_a_study_that_cannot_be_shown_is_exit_2(invoke, study, arguments, part):
+    code, out, err = invoke("report", *arguments)
+    assert (code, out) == (2, "")
+    assert part in err
+
+
+def test_conditions_of_the_command_line_replace_those_for_the_same_key():
+    assert merge_conditions(("lr=1",), ("lr=2", "norm=lip")) == ("lr=1", "norm=lip")
+    assert merge_conditions((), ("lr=2",)) == ("lr=2",)
