@@ -25,6 +25,7 @@ Examples:
 def command(results: Path, as_json: bool) -> int:
     """Show versions, devices, paths, and how to mend what is wrong."""
     from lipgnn import __version__
+    from lipgnn.datasets.cache import cache_directory
     from lipgnn.datasets.locate import data_directory, shipped_directory
     from lipgnn.runtime import describe_environment
 
@@ -36,6 +37,7 @@ def command(results: Path, as_json: bool) -> int:
     facts["paths"] = {
         "shipped data": str(shipped_directory()),
         "data": str(data_directory()),
+        "cache": str(cache_directory()),
         "results": str(results.absolute()),
     }
     facts["variables"] = {name: value for name, value in sorted(os.environ.items()) if name.startswith("LIPGNN_")}

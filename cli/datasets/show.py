@@ -10,7 +10,7 @@ import click
 
 from cli import console
 from cli.options import debug_option, json_option
-from lipgnn.catalog import DATASETS
+from lipgnn.catalog import DATASETS, OgbEntry
 from lipgnn.errors import DataError
 
 
@@ -52,8 +52,8 @@ def list_(as_json: bool) -> int:
     absent = [name for name in DATASETS if DATASETS[name].origin == "data directory" and name not in here]
     if absent:
         console.note(f"Known, but not in the data directory: {', '.join(absent)}.")
-        console.note("Those of OGB can be had: lipgnn datasets fetch ogbn-arxiv")
-    console.print_next("lipgnn datasets show cora")
+    fetchable = [name for name in absent if isinstance(DATASETS[name], OgbEntry)]
+    console.print_next("lipgnn datasets show cora", *(f"lipgnn datasets fetch {name}" for name in fetchable[:1]))
     return 0
 
 

@@ -1,5 +1,7 @@
 import json
+import shutil
 
+import numpy as np
 import pytest
 
 
@@ -18,7 +20,7 @@ def test_list_for_people_names_what_is_absent(invoke):
     code, out, err = invoke("datasets", "list")
     assert code == 0
     assert "19717" in out
-    assert "ogbn-arxiv" in err
+    assert "ogbn-arxiv" in err and "lipgnn datasets fetch ogbn-arxiv" in err
 
 
 def test_list_has_what_was_imported_and_tells_what_it_cannot_read(invoke, data, tables):
@@ -62,3 +64,30 @@ def test_data_without_features_says_what_to_do(invoke, data, write_ogb):
 def test_a_suffix_that_is_none(invoke, form):
     code, _, err = invoke("datasets", "show", f"cora:{form}")
     assert code == 2 and "cora:undirected" in err
+
+
+@pytest.mark.parametrize(
+    ("damage", "file"),
+    [
+        ("missing split", "split"),
+        ("label out of range", "node-label.csv.gz"),
+        ("truncated gz", "edge.csv.gz"),
+        ("wrong count", "edge.csv.gz"),
+        ("node out of range", "test.csv.gz"),
+    ],
+)
+def test_a_damaged_ogb_folder_is_one_sentence_and_exit_4(invoke, data, write_ogb, damage, file):
+    changes = {
+        "label out of range": {"labels": np.full((60, 1), 40)},
+        "wrong count": {"num_edges": np.array([[178]])},
+        "node out of range": {"test": np.array([[60]])},
+    }
+    folder = write_ogb(data / "ogbn_arxiv", **changes.get(damage, {}))
+    if damage == "missing split":
+        shutil.rmtree(folder / "split")
+    if damage == "truncated gz":
+        edges = folder / "raw" / "edge.csv.gz"
+        edges.write_bytes(edges.read_bytes()[:-20])
+    code, out, err = invoke("datasets", "show", "ogbn-arxiv")
+    assert (code, out) == (4, "")
+    assert err.startswith("Error: ") and err.count("\n") == 1 and f"{file}'" in err
