@@ -2,11 +2,13 @@
 
 runs/<id>/gradients.safetensors  the arrays of GRADIENTS, (E, L) each in float32, and `epochs`, (E,)
 <folder>/<id>.safetensors        their published form, small enough to be kept beside a table: of PUBLISHED alone, the
-                                 decimal logarithm in float16, which is good to one percent of the number
+                                 decimal logarithm in float16, which is good to one percent of the number; of a run
+                                 that is long or deep every k-th epoch, so that no file is larger than 30 KB
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -25,6 +27,8 @@ RECORDS = ("gradients",)
 GRADIENTS = ("weight_norm", "weight_mean", "weight_max", "input_norm", "input_mean", "input_max")
 PUBLISHED = ("weight_norm", "input_norm")
 _LOGARITHM = "log10_"
+# Of the numbers in a published file; what they are called takes some hundred bytes more.
+_MOST_BYTES = 29_000
 
 
 def write_recording(path: Path, arrays: Mapping[str, np.ndarray]) -> None:
@@ -78,10 +82,12 @@ def publish_recordings(store: Store, run_ids: Iterable[str], folder: Path) -> li
         ensure_writable(folder, "Choose another folder.")
     for run_id in found:
         arrays = read_recording(store.run(run_id).gradients_path)
-        published = {"epochs": arrays["epochs"]}
+        published = {"epochs": arrays["epochs"].astype(np.int32)}
         with np.errstate(divide="ignore"):
             for name in PUBLISHED:
                 published[_LOGARITHM + name] = np.log10(arrays[name]).astype(np.float16)
+        every = math.ceil(sum(array.nbytes for array in published.values()) / _MOST_BYTES)
+        published = {name: np.ascontiguousarray(array[::every]) for name, array in published.items()}
         write_recording(folder / f"{run_id}.safetensors", published)
     return found
 

@@ -6,6 +6,7 @@ import io
 import math
 import warnings
 from collections.abc import Callable, Sequence
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from lipgnn.recorded import GRADIENTS
@@ -132,9 +133,8 @@ def _draw_heat(figure: Figure, places: Sequence[Axes], panels: Sequence[Panel], 
     shades = Normalize(min(numbers), max(numbers))
     colours = colormaps["viridis"].with_extremes(bad="#dddddd")
     for axes, panel in zip(places, panels, strict=True):
-        grid, first = _grid(panel)
-        layers, epochs = grid.shape
-        extent = (first - 0.5, first + epochs - 0.5, 0.5, layers + 0.5)
+        grid, epochs = _grid(panel)
+        extent = (epochs.start - epochs.step / 2, epochs.stop - epochs.step / 2, 0.5, len(grid) + 0.5)
         image = axes.imshow(
             grid, cmap=colours, norm=shades, extent=extent, origin="lower", aspect="auto", interpolation="nearest"
         )
@@ -144,17 +144,18 @@ def _draw_heat(figure: Figure, places: Sequence[Axes], panels: Sequence[Panel], 
     figure.colorbar(image, ax=list(places), label=f"log10 {_axis(value)}")
 
 
-def _grid(panel: Panel) -> tuple[np.ndarray, int]:
-    """The numbers of a panel by layer and epoch, and the first epoch."""
+def _grid(panel: Panel) -> tuple[np.ndarray, range]:
+    """The numbers of a panel by layer and epoch, and the epochs, which may be every k-th."""
     import numpy as np
 
-    epochs = [point.x for series in panel.series for point in series.points]
-    first = min(epochs)
-    grid = np.full((len(panel.series), max(epochs) - first + 1), np.nan)
+    seen = sorted({point.x for series in panel.series for point in series.points})
+    step = min((later - earlier for earlier, later in pairwise(seen)), default=1)
+    epochs = range(seen[0], seen[-1] + step, step)
+    grid = np.full((len(panel.series), len(epochs)), np.nan)
     for layer, series in enumerate(panel.series):
         for point in series.points:
-            grid[layer, point.x - first] = point.y
-    return grid, first
+            grid[layer, (point.x - epochs.start) // step] = point.y
+    return grid, epochs
 
 
 def _draw_boxes(axes: Axes, series: Sequence[Series], labels: Sequence[str], scale: float) -> None:

@@ -48,6 +48,16 @@ def test_what_is_published_is_small_and_good_to_a_percent(store, tmp_path):
     np.testing.assert_allclose(found["weight_norm"][large], recorded["weight_norm"][large], rtol=0.01)
 
 
+def test_a_long_run_is_published_at_every_kth_epoch(store, tmp_path):
+    write_recording(store.run("ab").gradients_path, arrays(1000))
+    publish_recordings(store, ["ab"], tmp_path / "gradients")
+    path = tmp_path / "gradients" / "ab.safetensors"
+    assert 20_000 < os.path.getsize(path) < 30_000
+    found, recorded = read_recording(path), arrays(1000)
+    assert found["epochs"].tolist() == list(range(1, 1001, 4))
+    np.testing.assert_allclose(found["weight_norm"], recorded["weight_norm"][::4], rtol=0.02)
+
+
 def test_publishing_twice_gives_the_same_bytes(store, tmp_path):
     publish_recordings(store, ["ab"], tmp_path / "gradients")
     first = (tmp_path / "gradients" / "ab.safetensors").read_bytes()

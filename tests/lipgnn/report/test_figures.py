@@ -1,3 +1,4 @@
+import math
 import xml.etree.ElementTree as ElementTree
 
 import pytest
@@ -56,10 +57,17 @@ def test_a_heat_map_has_layers_upwards_epochs_to_the_right_and_one_scale(monkeyp
 
 
 def test_where_a_heat_map_has_no_number_nothing_is_made_up():
-    gap = [Panel("none", [Series("1", [Point(1, 0.0), Point(3, 0.0)])])]
-    grid, first = _grid(gap[0])
-    assert (first, grid.tolist()[0][0], grid.tolist()[0][2]) == (1, 0, 0)
-    assert str(grid[0, 1]) == "nan"
+    grid, epochs = _grid(Panel("none", [Series("1", [Point(e, 0.0) for e in (1, 2, 4)]), Series("2", [])]))
+    assert list(epochs) == [1, 2, 3, 4]
+    assert grid.tolist() == [
+        [0, 0, pytest.approx(math.nan, nan_ok=True), 0],
+        [pytest.approx(math.nan, nan_ok=True)] * 4,
+    ]
+
+
+def test_a_heat_map_of_every_fourth_epoch_has_no_gaps():
+    grid, epochs = _grid(Panel("none", [Series("1", [Point(e, float(e)) for e in (1, 5, 9)])]))
+    assert (list(epochs), grid.tolist()) == ([1, 5, 9], [[1, 5, 9]])
 
 
 def test_the_largest_gradient_is_on_a_logarithmic_axis_with_plain_numbers():
