@@ -17,7 +17,7 @@ from lipgnn.errors import RunFailed, UsageError
 TEMPORARY_PREFIX = ".tmp-"
 
 
-def write_atomic(path: Path, content: bytes) -> None:
+def write_atomic(path: Path, content: bytes | memoryview) -> None:
     """Replace `path` by `content`: readers see the old file or the new one, never a mixture."""
     with _temporary(path, content) as temporary:
         os.replace(temporary, path)
@@ -94,7 +94,7 @@ def ensure_writable(folder: Path, remedy: str = "Choose another folder with --re
 
 
 @contextlib.contextmanager
-def _temporary(path: Path, content: bytes) -> Iterator[str]:
+def _temporary(path: Path, content: bytes | memoryview) -> Iterator[str]:
     """A synced temporary file beside `path`, gone afterwards whatever happens."""
     try:
         handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=TEMPORARY_PREFIX)
@@ -121,7 +121,7 @@ def _umask() -> int:
     return current
 
 
-def _write_failure(path: Path, content: bytes, error: OSError) -> RunFailed:
+def _write_failure(path: Path, content: bytes | memoryview, error: OSError) -> RunFailed:
     return RunFailed(
         f"Could not write {str(path)!r} ({len(content)} bytes): {error.strerror or error}.",
         "Nothing was overwritten. Free some space or choose another folder, then run the same command again.",

@@ -124,8 +124,9 @@ def write_arrays(arrays: Arrays, path: Path, *, compress: bool = True) -> None:
             info.compress_type = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
             content = io.BytesIO()
             np.lib.format.write_array(content, np.asarray(array, order="C"), allow_pickle=False)
-            archive.writestr(info, content.getvalue(), compresslevel=9)
-    write_atomic(path, buffer.getvalue())
+            # Views, not copies: the features of a large graph are gigabytes.
+            archive.writestr(info, content.getbuffer(), compresslevel=9)
+    write_atomic(path, buffer.getbuffer())
 
 
 def _member(name: str) -> str:

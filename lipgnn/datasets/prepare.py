@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 import hashlib
+from collections.abc import Iterable
 
 import numpy as np
+from scipy import sparse
 
 from lipgnn.datasets.features import canonical
-from lipgnn.datasets.source import Source, Split
+from lipgnn.datasets.source import Features, Source, Split
+
+# Of dense features, looked at together.
+_ROWS = 1 << 16
 
 
 def prepare_edges(source: Source) -> np.ndarray:
@@ -36,16 +41,32 @@ def fingerprint(source: Source, edges: np.ndarray, split: Split) -> str:
     """
     direction = "directed" if source.directed else "undirected"
     digest = hashlib.sha256(f"lipgnn-data-1;{direction};deduplicated;self-loops".encode())
-    matrix = canonical(source.features)
-    for array, dtype in (
-        (edges, "<i8"),
-        (np.array(matrix.shape), "<i8"),
-        (matrix.indptr, "<i8"),
-        (matrix.indices, "<i8"),
-        (matrix.data, "<f4"),
-        (source.labels, "<f4" if source.several_labels else "<i8"),
-        *((mask, "|b1") for mask in split.parts.values()),
+    starts, columns, values = _csr_parts(source.features)
+    stored = (int(starts[-1]),)
+    for shape, pieces, dtype in (
+        (edges.shape, [edges], "<i8"),
+        ((2,), [np.array(source.features.shape)], "<i8"),
+        (starts.shape, [starts], "<i8"),
+        (stored, columns, "<i8"),
+        (stored, values, "<f4"),
+        (source.labels.shape, [source.labels], "<f4" if source.several_labels else "<i8"),
+        *((mask.shape, [mask], "|b1") for mask in split.parts.values()),
     ):
-        digest.update(f";{dtype}{array.shape}".encode())
-        digest.update(np.ascontiguousarray(array, dtype=dtype).tobytes())
+        digest.update(f";{dtype}{shape}".encode())
+        for piece in pieces:
+            digest.update(np.ascontiguousarray(piece, dtype=dtype))
     return digest.hexdigest()[:16]
+
+
+def _csr_parts(features: Features) -> tuple[np.ndarray, Iterable[np.ndarray], Iterable[np.ndarray]]:
+    """Row starts, columns and values of the canonical CSR form, the last two in pieces.
+
+    In pieces, because as CSR the dense features of a large graph would take several times their size.
+    """
+    if sparse.issparse(features):
+        matrix = canonical(features)
+        return matrix.indptr, [matrix.indices], [matrix.data]
+    blocks = [features[start : start + _ROWS] for start in range(0, len(features), _ROWS)]
+    counts = np.concatenate([np.count_nonzero(block, axis=1) for block in blocks])
+    starts = np.concatenate([[0], np.cumsum(counts)])
+    return starts, (np.nonzero(block)[1] for block in blocks), (block[block != 0] for block in blocks)

@@ -54,6 +54,13 @@ def test_a_broken_connection_is_taken_up_where_it_broke(get, server):
     assert _ranges(server) == [None, "bytes=1000-", "bytes=1500-"]
 
 
+@pytest.mark.parametrize("cut", [0, 1, len(CONTENT) - 1])
+def test_wherever_it_breaks(get, server, cut):
+    server.faults[:] = [cut]
+    get()
+    assert len(_ranges(server)) == 2
+
+
 def test_after_three_attempts_what_arrived_is_kept_for_the_next_call(get, server, partial):
     server.faults[:] = [10, 20, 30]
     with pytest.raises(DataError, match="connection ended after 30 of") as caught:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import sys
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -104,3 +106,11 @@ def test_several_labels_count_each(make_source):
 def test_a_source_without_features_has_a_fingerprint_of_its_own(make_source):
     without = make_source(features=np.empty((6, 0), np.float32))
     assert _fingerprint(without) != _fingerprint(make_source(features=np.zeros((6, 1), np.float32)))
+
+
+@pytest.mark.parametrize("rows", [1, 4, 6, 100])
+def test_dense_features_are_looked_at_in_pieces_of_any_size(make_source, monkeypatch, rows):
+    # By sys.modules, because the package has a function of the module's name.
+    monkeypatch.setattr(sys.modules["lipgnn.datasets.prepare"], "_ROWS", rows)
+    dense = make_source()
+    assert _fingerprint(dense) == _fingerprint(make_source(features=sparse.csr_array(dense.features)))
