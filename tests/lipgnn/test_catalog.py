@@ -79,3 +79,17 @@ def test_what_is_said_of_ogb_is_what_ogb_says(name):
 def test_a_suffix_does_not_hide_what_is_known():
     assert catalog.dataset_entry("texas:undirected") is catalog.DATASETS["texas"]
     assert catalog.dataset_entry("my/path.npz") is None
+
+
+def test_a_norm_after_the_sum_is_not_inverted():
+    catalog.check_norm_place("sum", "plain")
+    catalog.check_norm_place("branch", "reversible")
+    with pytest.raises(UsageError, match="cannot be inverted"):
+        catalog.check_norm_place("sum", "reversible")
+
+
+def test_samples_of_one_graph_are_not_inverted():
+    catalog.check_batches_fit(8, "reversible", many_graphs=True)
+    catalog.check_batches_fit(0, "reversible", many_graphs=False)
+    with pytest.raises(UsageError, match="same nodes in every layer"):
+        catalog.check_batches_fit(8, "reversible", many_graphs=False)

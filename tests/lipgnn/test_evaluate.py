@@ -4,8 +4,10 @@ import warnings
 import pytest
 import torch
 
-from lipgnn.checkpoint import load_model
+from lipgnn.checkpoint import SavedModel, load_model
+from lipgnn.errors import DataError
 from lipgnn.evaluate import attention_entropy, evaluate
+from lipgnn.models import DeepGNN
 from lipgnn.runtime import dgl
 from lipgnn.store import Store
 from lipgnn.train import train
@@ -66,3 +68,13 @@ def test_there_is_an_entropy_for_every_layer_of_attention(trained):
 def test_evaluation_leaves_no_dropout_on(trained):
     saved, dataset = trained
     assert evaluate(saved, dataset, CPU) == evaluate(saved, dataset, CPU)
+
+
+def test_a_model_of_trees_takes_trees_alone(small_spec, load_for):
+    spec = small_spec.with_values(dataset="trees:2:4", features="raw", batch_size=5)
+    trees, planted = load_for(spec), load_for(small_spec)
+    network = DeepGNN.from_spec(spec, trees.num_features, trees.num_classes)
+    saved = SavedModel(network, spec, trees.fingerprint, None)
+    assert evaluate(saved, trees, CPU).accuracy.keys() == {"train", "val", "test"}
+    with pytest.raises(DataError, match="another kind"):
+        evaluate(saved, planted, CPU)

@@ -236,3 +236,34 @@ def test_nothing_is_created_on_a_default_device(model, norm, reference, meta_dev
     if model in ATTENTION_MODELS:
         assert deep.attention(graph, x)[0].device.type == "cpu"
         assert deep.blocks[0].conv.lipschitz_bound(graph) > 0
+
+
+@pytest.mark.parametrize("residual", RESIDUALS)
+@pytest.mark.parametrize("norm", ["layer", "lip+pair"])
+def test_a_norm_may_act_after_the_sum(residual, norm, reference):
+    """x ← norm(x + s·σ(conv(x))), written out."""
+    graph, x = reference.small_graph(), reference.normal(0, 7, 3)
+    deep = network(reference, norm=norm, residual=residual, norm_place="sum", activation="relu")
+    expected = deep.encoder(x)
+    for block in deep.blocks:
+        assert block.norm is None
+        step = block.conv(graph, expected).flatten(1).relu()
+        total = {"none": step, "identity": expected + step, "scaled": expected + step / math.sqrt(3)}[residual]
+        expected = block.sum_norm(graph, total)
+    torch.testing.assert_close(deep(graph, x), deep.decoder(expected))
+
+
+def test_layer_norm_after_the_sum_is_over_the_whole_width(reference):
+    """Of 4 heads of 8 channels, all 32 together."""
+    spec = RunSpec(dataset="trees:3", hidden=8, heads=4, norm="layer", norm_place="sum", residual="identity")
+    block = DeepGNN.from_spec(spec, 9, 9).blocks[0]
+    assert block.sum_norm.weight.shape == (32,)
+
+
+def test_trees_have_tables_and_no_bias():
+    deep = DeepGNN.from_spec(RunSpec(dataset="trees:3", layers=2), 9, 9)
+    assert {name for name, _ in deep.named_parameters() if "coder" in name} == {
+        "encoder.key.weight",
+        "encoder.value.weight",
+        "decoder.weight",
+    }
