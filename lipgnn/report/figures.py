@@ -65,7 +65,7 @@ def draw(kind: str, panels: Sequence[Panel], value: str, suffix: str) -> bytes:
         down = math.ceil(len(panels) / ACROSS)
         across = math.ceil(len(panels) / down)
         figure = Figure(figsize=(WIDTH * across, HEIGHT * down), layout="constrained")
-        places = list(figure.subplots(down, across, squeeze=False, sharey=kind == "depth").flat)
+        places = list(figure.subplots(down, across, squeeze=False, sharey=kind in ("depth", "largest")).flat)
         labels = list(dict.fromkeys(series.label for panel in panels for series in panel.series))
         for axes, panel in zip(places, panels, strict=False):
             axes.set_title(panel.title, fontsize="medium")
@@ -77,7 +77,7 @@ def draw(kind: str, panels: Sequence[Panel], value: str, suffix: str) -> bytes:
             _draw_heat(figure, places[: len(panels)], panels, value)
         else:
             over = ",\nlargest over layers" if kind == "largest" else ""
-            figure.supylabel(_axis(value) + over, fontsize="medium", ha="center", multialignment="center")
+            figure.supylabel(_axis(value) + over, fontsize="medium", multialignment="center")
         if kind not in ("box", "heat"):
             _legend(figure, kind, labels, across)
         content = io.BytesIO()
