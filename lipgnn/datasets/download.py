@@ -183,8 +183,10 @@ def _readable(url: str) -> Iterator[None]:
         error.close()
         raise DataError(f"Could not download {url!r}: {error.code} {error.reason}.") from error
     except (OSError, http.client.HTTPException, ValueError) as error:
-        reason = getattr(error, "reason", None) or getattr(error, "strerror", None) or str(error)
-        raise DataError(f"Could not download {url!r}: {reason or type(error).__name__}.") from error
+        # urllib wraps what the system says.
+        cause = getattr(error, "reason", error)
+        reason = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
+        raise DataError(f"Could not download {url!r}: {reason}.") from error
 
 
 @contextlib.contextmanager

@@ -35,8 +35,8 @@ LABELS_FILE = Path("raw") / "node-label.csv.gz"
 def read_ogb(path: Path) -> Source:
     """Read the data set in folder `path`; its one split scheme becomes the split "public".
 
-    A folder without features of nodes and edges gives a source without features. Folders called as OGB's loader
-    calls them are also held against what is known of those sets.
+    A folder without features of nodes and edges gives a source without features. A folder called as OGB calls it
+    (`ogbn_arxiv`, or `arxiv` as it is in the archive) is also held against what is known of that set.
 
     Raises
     ------
@@ -45,7 +45,7 @@ def read_ogb(path: Path) -> Source:
     files = [*path.glob("raw/*.csv.gz"), *path.glob("split/*/*.csv.gz")]
     source = remember(
         # The name is part of it, because it decides what the files are held against.
-        path.name,
+        path.absolute().name,
         key_of_files(path, files),
         make=lambda: _read(path),
         read=read_npz,
@@ -55,8 +55,7 @@ def read_ogb(path: Path) -> Source:
 
 
 def _read(path: Path) -> Source:
-    known = DATASETS.get(path.name.replace("_", "-"))
-    known = known if isinstance(known, OgbEntry) else None
+    known = _known(path.absolute().name)
     nodes, edges = _count(path, "node"), _edges(path)
     if len(edges) != (listed := _count(path, "edge")):
         raise damaged(path / EDGES_FILE, f"it has {len(edges)} lines for {listed} edges")
@@ -72,6 +71,11 @@ def _read(path: Path) -> Source:
         splits={"public": _split(path, nodes)},
         origin=str(path),
     )
+
+
+def _known(folder: str) -> OgbEntry | None:
+    names = (f"ogbn-{folder}", folder.replace("_", "-"))
+    return next((entry for name in names if isinstance(entry := DATASETS.get(name), OgbEntry)), None)
 
 
 def _count(path: Path, what: str) -> int:

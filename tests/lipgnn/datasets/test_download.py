@@ -139,6 +139,12 @@ def test_no_server(partial):
             call(url)
 
 
+def test_no_such_host_is_said_in_words():
+    with pytest.raises(DataError) as caught:
+        remote_size("http://nowhere.invalid/a.zip")
+    assert "Errno" not in caught.value.message and "nowhere.invalid" in caught.value.message
+
+
 @pytest.mark.parametrize("url", ["file:///etc/hostname", "ftp://127.0.0.1/a", "nonsense", "http://"])
 def test_only_http(url):
     with pytest.raises(DataError, match="Could not download"):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -126,8 +127,15 @@ def test_known_names_have_known_classes(tmp_path, write_ogb, name, last):
 
 
 def test_which_of_them_are_directed(tmp_path, write_ogb):
-    directed = {name: read_ogb(write_ogb(tmp_path / name)).directed for name in ("ogbn_arxiv", "ogbn_products")}
-    assert directed == {"ogbn_arxiv": True, "ogbn_products": False}
+    for name, expected in (("arxiv", True), ("products", False)):
+        for folder in (f"ogbn_{name}", f"ogbn-{name}", name):
+            assert read_ogb(write_ogb(tmp_path / folder)).directed is expected
+    assert read_ogb(write_ogb(tmp_path / "mine")).directed
+
+
+def test_the_name_of_the_working_directory_counts_too(tmp_path, write_ogb, monkeypatch):
+    monkeypatch.chdir(write_ogb(tmp_path / "products"))
+    assert not read_ogb(Path(".")).directed
 
 
 def test_proteins_have_tasks_and_features_of_edges(tmp_path, write_ogb):
