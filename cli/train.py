@@ -28,6 +28,8 @@ Examples:
   lipgnn train --layers 30 --norm lip
   lipgnn train --dataset pubmed --missing 1 --layers 15 --norm lip+layer --seed 3
   lipgnn train --layers 25 --norm none --record gradients
+  lipgnn train --dataset ogbn-arxiv --layers 10 --norm lip --batch-size 1024
+  lipgnn train --dataset trees:4 --model gat --norm lip --kappa 0.25
   lipgnn train --config run.toml --lr 0.002
   lipgnn train --print-config > run.toml
 

@@ -82,6 +82,9 @@ def protocol(trees: Trees, model: str) -> dict[str, Any]:
 
     r + 1 layers of width 32, each x ← norm(x + σ(conv(x))) with LayerNorm, without σ for GAT, and GGNN as it is. Adam
     whose rate is halved after 10 evaluations without a better training accuracy; stop after 20, or at 1.0.
+
+    Two layers are not theirs to the letter: the MLP of GIN ends with its second linear map, where theirs has BatchNorm
+    and ReLU once more, and GCN divides by the out-edges of a source, where theirs counts its in-edges.
     """
     radius = trees.radius
     gated = model == "ggnn"

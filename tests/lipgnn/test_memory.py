@@ -10,8 +10,10 @@ import pytest
 import torch
 from torch import nn
 
+from lipgnn.datasets import load
 from lipgnn.memory import COPIES, MARGIN, Estimate, _Allocations, estimate, plan_memory
 from lipgnn.models import DeepGNN
+from lipgnn.spec import RunSpec
 from lipgnn.training import Training
 
 MODELS = [("gat", "lip"), ("gt", "lip+batch"), ("gcn", "none"), ("gin", "none"), ("ggnn", "pair")]
@@ -43,6 +45,25 @@ def test_the_estimate_is_the_count_of_all_tensors_of_a_whole_step(model, norm, s
     activations = expected.peak(deep.checkpoint_every) - expected.now - COPIES * weights
     # Gradients of the weights come while activations go; on so small a graph they are no small part.
     assert activations - weights < allocations.peak < 1.1 * activations + weights
+
+
+@pytest.mark.parametrize(
+    "dataset, options", [("trees:3:9", {"layers": 4}), ("planted", {"layers": 5, "batch_size": 30})]
+)
+def test_where_every_layer_has_a_graph_of_its_own_all_are_tried(dataset, options):
+    spec = RunSpec(dataset=dataset, features="raw", hidden=8, heads=4, dropout=0, device="cpu", **options)
+    training = Training(spec, load(dataset), torch.device("cpu"))
+    graph, features, of_logits = training.example()
+    # Once before, because the first use of a graph makes its tables.
+    training.network(graph, features)
+    expected = estimate(training.network, graph, features, of_logits)
+    with _Allocations() as allocations:
+        parameters = list(training.network.parameters())
+        gradients = torch.autograd.grad(of_logits(training.network(graph, features)), parameters, allow_unused=True)
+    del gradients
+    weights = sum(p.nbytes for p in parameters)
+    assert expected.peak(0) - expected.now == pytest.approx(allocations.peak + COPIES * weights, rel=0.02)
+    assert expected.peak(1) < expected.peak(0)
 
 
 def test_further_layers_cost_what_the_second_does_and_nothing_in_a_reversible_stack(reference):
