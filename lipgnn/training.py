@@ -79,7 +79,9 @@ class Training:
         self.best_weights: Tensors = {}
         # Of the epochs since the last evaluation.
         self._unreported = {"grad_norm": 0.0, "seconds": 0.0}
-        self._before = _copy(self.network.state_dict())
+        # Looked up once: a network keeps its tensors and changes what is in them.
+        self._now = self.network.state_dict()
+        self._before = _copy(self._now)
         # Where training and evaluation compute the same, the evaluation of an epoch is the forward of the next.
         self._shares_forward = self.batches.shares_forward and not _differs_in_training(self.network)
         self._logits: torch.Tensor | None = None
@@ -97,6 +99,7 @@ class Training:
         began = time.perf_counter()
         lr = self.optimizer.param_groups[0]["lr"]
         epoch = self.epoch + 1
+        self.network.train()
         grad_norm = max(self._learn(batch) for batch in self.batches.epoch(epoch))
         due = epoch % self.spec.eval_every == 0 or epoch == self.spec.epochs
         found = self._evaluate() if due else None
@@ -117,14 +120,13 @@ class Training:
     def _learn(self, batch: Batch) -> float:
         """One step on a batch; returns the norm of the gradient."""
         grad_norm = self._backward(batch)
-        for kept, now in zip(self._before.values(), self.network.state_dict().values(), strict=True):
+        for kept, now in zip(self._before.values(), self._now.values(), strict=True):
             kept.copy_(now)
         self.optimizer.step()
         return grad_norm
 
     def _backward(self, batch: Batch) -> float:
         """Gradients of the loss on a batch, clipped; returns their norm before that."""
-        self.network.train()
         self.optimizer.zero_grad()
         logits = self.network(batch.graph, batch.features) if self._logits is None else self._logits
         self._logits = None
