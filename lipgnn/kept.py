@@ -1,7 +1,7 @@
 """The rows of a study that are kept with the code, in studies/NAME.csv of the folder of results. No torch here.
 
 They count as results in every clone, so hours of computing add up: a sweep adds the rows of its runs to the file and
-never drops one.
+never drops one. What runs of a study recorded is kept in studies/NAME/, a file a run.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from pathlib import Path
 
 from lipgnn.errors import UsageError
 from lipgnn.files import ensure_writable, write_atomic
+from lipgnn.recorded import publish_recordings
 from lipgnn.report.rows import Results, Row, read_results
 from lipgnn.store import Store, to_csv
 from lipgnn.study import Choice, Study, identity
@@ -67,6 +68,8 @@ def keep(results: Path, study: Study, *, anew: Iterable[str] = ()) -> tuple[Path
         content = to_csv(ordered)
         if not path.exists() or path.read_bytes() != content:
             write_atomic(path, content)
+        if study.record:
+            publish_recordings(Store(results), (row["run_id"] for row in ordered), path.with_suffix(""))
     return path, len(ordered)
 
 

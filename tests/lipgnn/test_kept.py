@@ -1,10 +1,14 @@
 import csv
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
 from lipgnn.errors import DataError, UsageError
 from lipgnn.grid import runs_of
 from lipgnn.kept import keep, kept_path, read_all_kept, read_kept, results_of
+from lipgnn.recorded import GRADIENTS, read_recording, write_recording
+from lipgnn.store import Store
 from lipgnn.study import study_of
 
 STUDY = study_of(
@@ -102,6 +106,18 @@ def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path, rows, write_store
     with pytest.raises(DataError, match="row 5"):
         keep(tmp_path, STUDY)
     assert path.read_bytes() == damaged
+
+
+def test_what_runs_recorded_is_kept_in_a_folder_beside_the_rows(tmp_path, rows, write_store):
+    write_store(tmp_path, rows)
+    arrays = {name: np.full((2, 3), 10.0, np.float32) for name in GRADIENTS} | {"epochs": np.array([1, 2])}
+    write_recording(Store(tmp_path).run(rows[0]["run_id"]).gradients_path, arrays)
+    keep(tmp_path, STUDY)
+    assert not (tmp_path / "studies" / "trial").exists()
+    keep(tmp_path, replace(STUDY, record=("gradients",)))
+    (file,) = (tmp_path / "studies" / "trial").iterdir()
+    assert file.stem == rows[0]["run_id"]
+    np.testing.assert_allclose(read_recording(file)["weight_norm"], 10.0, rtol=0.01)
 
 
 def test_all_studies_are_read_together(tmp_path, rows, write_store):
