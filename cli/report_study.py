@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli import console
-from lipgnn.errors import UsageError
 
 if TYPE_CHECKING:
     from lipgnn.report.rows import Results
@@ -25,15 +24,13 @@ def read_runs(
     ------
     UsageError : an unknown study, scale or protocol, or nothing computed of it.
     """
-    from lipgnn.report.rows import read_results
-
-    if name is None:
-        if scale or protocol:
-            raise UsageError("--scale and --protocol choose within a study.", "Add --study NAME.")
-        return read_results(sources or [results]), {}
     from lipgnn.kept import results_of
-    from lipgnn.study import read_study
+    from lipgnn.report.rows import read_results
+    from lipgnn.study import check_within_study, read_study
 
+    check_within_study(name, scale, protocol)
+    if name is None:
+        return read_results(sources or [results]), {}
     study = read_study(name)
     found, choice = results_of(study, results, sources, scale=scale, protocol=protocol)
     value = study.values.get(choice.protocol) or study.report.get("value", "test_acc")

@@ -24,7 +24,7 @@ from lipgnn.grid import Grid, parse_list, read_grid, runs_of
 from lipgnn.kept import keep, kept_path, read_all_kept, read_kept
 from lipgnn.plan import RETRIES, Plan, make_plan, outline
 from lipgnn.store import Store
-from lipgnn.study import Choice, read_study
+from lipgnn.study import Choice, check_within_study, read_study
 from lipgnn.sweep import Engine, Summary, run_sweep, summary_json
 
 EPILOG = """\b
@@ -151,9 +151,8 @@ def _lists(settings: tuple[str, ...], options: dict[str, Any]) -> dict[str, list
 
 
 def _study(name: str | None, file: Path | None, scale: str | None, protocol: str | None) -> Choice | None:
+    check_within_study(name, scale, protocol)
     if name is None:
-        if scale or protocol:
-            raise UsageError("--scale and --protocol choose within a study.", "Add --study NAME.")
         return None
     if file:
         raise UsageError("A sweep takes a file or a study, not both.")

@@ -140,6 +140,17 @@ def identity(run: Mapping[str, Any]) -> tuple:
     return tuple(run[name] for name in FIELDS if name not in HOW)
 
 
+def check_within_study(study: str | None, *choices: str | None) -> None:
+    """Refuse a scale or protocol that no study is given for.
+
+    Raises
+    ------
+    UsageError : there is one.
+    """
+    if study is None and any(choices):
+        raise UsageError("--scale and --protocol choose within a study.", "Add --study NAME.")
+
+
 def study_names() -> list[str]:
     """The studies that ship."""
     return sorted(path.stem for path in FOLDER.glob("*.toml"))

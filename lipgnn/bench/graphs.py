@@ -6,17 +6,14 @@ Real graphs have hubs, and hubs decide what attention costs: every kernel deals 
 from __future__ import annotations
 
 import dataclasses
-import zlib
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from lipgnn.datasets import Dataset, Source, prepare, read
-from lipgnn.datasets.ogb import EDGES_FILE
 from lipgnn.datasets.prepare import prepare_edges
-from lipgnn.datasets.source import Split, damaged
+from lipgnn.datasets.source import Split
 from lipgnn.datasets.splits import choose
 from lipgnn.errors import UsageError
 
@@ -64,14 +61,16 @@ class GraphChoice:
         return Topology(source.name, source.num_nodes, prepare_edges(source))
 
     def training_data(self, spec: RunSpec) -> Dataset:
-        """What a run trains on; features and labels are made up where there are none. Raises as `topology`."""
-        if self.dataset is None or _edges_alone(self.dataset):
+        """What a run trains on; made up where there are no features. Raises as `topology`."""
+        if self.dataset is None:
             return made_up(self.topology(), self.seed)
         source = self._source()
+        if not source.num_features:
+            return made_up(Topology(source.name, source.num_nodes, prepare_edges(source)), self.seed)
         return prepare(source, choose(source, spec.split), features=spec.features, missing=spec.missing)
 
     def _source(self) -> Source:
-        source = _bare_source(Path(self.dataset)) if _edges_alone(self.dataset) else read(self.dataset)
+        source = read(self.dataset)
         return dataclasses.replace(source, directed=source.directed and not self.undirected)
 
 
@@ -162,25 +161,3 @@ def made_up(topology: Topology, seed: int) -> Dataset:
     split = Split(part < 2, part == 2, part == 3)
     source = Source(topology.name, topology.edges, True, features, labels, {"public": split})
     return Dataset(source, topology.edges, features, split, fingerprint=f"made-up-{seed}")
-
-
-def _edges_alone(dataset: str) -> bool:
-    """Whether this is an OGB folder that came without features, which a bench can do without."""
-    folder = Path(dataset)
-    return (folder / EDGES_FILE).exists() and not (folder / "raw" / "node-feat.csv.gz").exists()
-
-
-def _bare_source(folder: Path) -> Source:
-    """The graph of such a folder, with one feature and one class.
-
-    Raises
-    ------
-    DataError : a file is missing or damaged.
-    """
-    try:
-        edges = np.loadtxt(folder / EDGES_FILE, dtype=np.int64, delimiter=",", ndmin=2).T
-        nodes = int(np.loadtxt(folder / "raw" / "num-node-list.csv.gz", dtype=np.int64))
-    except (OSError, ValueError, TypeError, EOFError, zlib.error) as error:
-        raise damaged(folder, f"its edges cannot be read ({error})") from error
-    nothing = np.zeros(nodes, dtype=np.int64)
-    return Source(folder.name, edges, True, nothing[:, None].astype(np.float32), nothing, origin=str(folder))

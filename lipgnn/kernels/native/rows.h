@@ -143,11 +143,12 @@ struct WidthFastest {
 
   void length(const T* row, V* result) const {
     // Above this, squares that vanish are too small to count.
-    constexpr T enough = std::numeric_limits<T>::min() / (std::numeric_limits<T>::epsilon() * std::numeric_limits<T>::epsilon());
+    using Limits = std::numeric_limits<T>;
+    constexpr T enough = Limits::min() / (Limits::epsilon() * Limits::epsilon());
     T* out = no_heads(result);
     for (int h = 0; h < heads_; ++h, row += width_) {
       const T square = sum_of_squares(row, 1);
-      out[h] = square > enough && square <= std::numeric_limits<T>::max() ? std::sqrt(square) : scaled_length(row);
+      out[h] = square > enough && square <= Limits::max() ? std::sqrt(square) : scaled_length(row);
     }
   }
 
