@@ -20,6 +20,7 @@ from typing import Any
 
 from lipgnn.claims import Held
 from lipgnn.datasets import Dataset, load
+from lipgnn.engines.events import POLITE_SIGNALS
 from lipgnn.errors import Interrupted, LipgnnError
 from lipgnn.spec import RunSpec
 from lipgnn.store import Store
@@ -96,6 +97,8 @@ def main() -> None:
 
     # A service manager or Slurm sends SIGTERM to every process; a run it reaches is saved, not lost.
     signal.signal(signal.SIGTERM, end)
+    # Blocked since our start, so that none arrived while these lines were still to come.
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, POLITE_SIGNALS)
     threading.Thread(target=_listen, args=(requests, stop), daemon=True).start()
     # Nothing but messages may reach the sweep, whatever a library prints.
     channel = os.fdopen(os.dup(sys.stdout.fileno()), "w", buffering=1)

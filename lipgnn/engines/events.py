@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lipgnn.plan import Cell
+
+# What asks a process to end and save what it has.
+POLITE_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from lipgnn.engines.events import Ended, Event, Orders, Progress
+from lipgnn.engines.events import POLITE_SIGNALS, Ended, Event, Orders, Progress
 from lipgnn.plan import Cell
 from lipgnn.store import Store
 
@@ -37,13 +37,14 @@ class Worker:
         self.timed_out = False
         self._pending = b""
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "lipgnn.worker"],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=self._stderr,
-            env={**os.environ, "OMP_NUM_THREADS": str(threads)},
-        )
+        with _blocked(POLITE_SIGNALS):
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "lipgnn.worker"],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=self._stderr,
+                env={**os.environ, "OMP_NUM_THREADS": str(threads)},
+            )
 
     def start(self, cell: Cell, orders: Orders) -> None:
         """Hand over a run."""
@@ -170,6 +171,10 @@ class LocalEngine:
                     # It died between publishing and saying so.
                     yield Ended(worker.number, worker.cell, result["status"], None, result)
                     return
+                if worker.process.returncode == 0:
+                    # It was told to end before it had begun.
+                    yield Ended(worker.number, worker.cell, "interrupted", "stopped before its first epoch")
+                    return
                 if worker.timed_out:
                     reason = f"longer than the timeout of {self.orders.timeout:g} seconds"
                 run.fail(reason, worker.epoch, peak)
@@ -191,6 +196,16 @@ class LocalEngine:
             if worker.deadline and time.monotonic() > worker.deadline:
                 worker.timed_out, worker.deadline = True, None
                 worker.process.kill()
+
+
+@contextlib.contextmanager
+def _blocked(signals: Iterable[signal.Signals]) -> Iterator[None]:
+    """Signals wait for the end of the context; a process started within it finds them blocked, and its own waiting."""
+    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, before)
 
 
 def _signal_name(number: int) -> str:

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from lipgnn.engines.events import Ended, Orders, Progress
-from lipgnn.engines.local import LocalEngine
+from lipgnn.engines.events import POLITE_SIGNALS, Ended, Orders, Progress
+from lipgnn.engines.local import LocalEngine, Worker
 from lipgnn.grid import Grid
 from lipgnn.plan import make_plan
 from lipgnn.store import Store
@@ -123,6 +123,33 @@ def test_a_request_to_stop_lets_epochs_finish_and_starts_nothing_new(store, cell
     state = json.loads((store.run(outcomes[0].cell.run_id).path / "last.json").read_text())
     assert state["state"]["epoch"] >= 3
     assert workers_of(os.getpid()) == []
+
+
+def test_a_run_stopped_while_its_process_starts_is_no_failure(store, cells):
+    """The worker reads the run and the request to stop at once."""
+    asked = iter([False])
+    (outcome,) = ended(LocalEngine(Orders(store.root)).run(cells(epochs=10**6), lambda: next(asked, True))).values()
+    assert outcome.status == "interrupted"
+    assert not store.run(outcome.cell.run_id).failure_path.exists()
+
+
+@pytest.mark.parametrize("number", POLITE_SIGNALS)
+def test_a_polite_signal_waits_until_a_new_process_knows_what_it_means(store, cells, number):
+    """Python needs a second to start, in which it would die of either."""
+    worker = Worker(0, threads=1)
+    worker.process.send_signal(number)
+    worker.start(cells()[0], Orders(store.root))
+    if number == signal.SIGINT:
+        said = []
+        while not any(message["event"] == "ended" for message in said):
+            said += worker.messages()
+        assert said[-1]["status"] == "done"
+        worker.end()
+    else:
+        while worker.messages() is not None:
+            pass
+        worker.bury()
+    assert worker.process.returncode == 0
 
 
 def test_workers_are_replaced_after_many_runs(store, cells, monkeypatch):
