@@ -1,0 +1,1 @@
+"""What depth does to a network: measurements of features, gradients and attention, layer by layer."""
