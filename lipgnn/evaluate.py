@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,10 +12,10 @@ import torch
 from lipgnn.batches import batches_of, logits_of
 from lipgnn.checkpoint import SavedModel
 from lipgnn.datasets import Dataset, TreeDataset
+from lipgnn.diagnose.measures import attention_entropy
 from lipgnn.errors import DataError
 from lipgnn.metrics import score
 from lipgnn.neighbors_match import is_trees
-from lipgnn.runtime import dgl
 from lipgnn.store import Store
 
 
@@ -66,19 +67,9 @@ def evaluate(saved: SavedModel, dataset: Dataset | TreeDataset, device: torch.de
         confusion = confusion.tolist()
     if network.has_attention:
         graph, features = batches.whole_graph()
-        entropy = [attention_entropy(graph, weights) for weights in network.attention(graph, features)]
+        found_entropy = (attention_entropy(graph, weights).item() for weights in network.attention(graph, features))
+        entropy = [None if math.isnan(value) else value for value in found_entropy]
     return Evaluation(dataset.metric, found, classes, confusion, entropy)
-
-
-def attention_entropy(graph: dgl.DGLGraph, weights: torch.Tensor) -> float | None:
-    """Mean of H(α_i) / log n_i over heads and over nodes with two in-edges or more, if any; weights are (E, H)."""
-    weights = weights.double()
-    entropy = dgl.ops.copy_e_sum(graph, -torch.xlogy(weights, weights))  # (N, H)
-    degrees = graph.in_degrees()
-    several = degrees > 1
-    if not several.any():
-        return None
-    return (entropy[several] / degrees[several].double().log().unsqueeze(1)).mean().item()
 
 
 def model_path(reference: str, store: Store) -> Path:

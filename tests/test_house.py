@@ -17,7 +17,7 @@ LEVELS = [
     ("lipgnn.spec", "lipgnn.runtime", "lipgnn.system_memory"),
     ("lipgnn.config", "lipgnn.grid", "lipgnn.study", "lipgnn.norms", "lipgnn.kernels"),
     ("lipgnn.nn",),
-    ("lipgnn.models", "lipgnn.flow", "lipgnn.recompute", "lipgnn.reversible"),
+    ("lipgnn.models", "lipgnn.blocks", "lipgnn.flow", "lipgnn.recompute", "lipgnn.reversible"),
     (
         "lipgnn.batches",
         "lipgnn.datasets",
@@ -26,6 +26,8 @@ LEVELS = [
         "lipgnn.recorded",
         "lipgnn.recording",
         "lipgnn.checkpoint",
+        "lipgnn.diagnose.measures",
+        "lipgnn.diagnose.walk",
         "lipgnn.divergence",
         "lipgnn.optimizer",
         "lipgnn.memory",

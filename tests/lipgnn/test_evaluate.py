@@ -6,9 +6,8 @@ import torch
 
 from lipgnn.checkpoint import SavedModel, load_model
 from lipgnn.errors import DataError
-from lipgnn.evaluate import attention_entropy, evaluate
+from lipgnn.evaluate import evaluate
 from lipgnn.models import DeepGNN
-from lipgnn.runtime import dgl
 from lipgnn.store import Store
 from lipgnn.train import train
 
@@ -41,20 +40,6 @@ def test_scores_agree_with_scikit_learn(trained):
         for row, value in zip(evaluation.classes, values, strict=True):
             if not (isinstance(value, float) and math.isnan(value)):
                 assert row[key] == pytest.approx(value)
-
-
-def test_entropy_is_one_when_uniform_and_zero_when_certain():
-    graph = dgl.graph(([0, 1, 2, 0], [0, 0, 0, 1]))
-    uniform = torch.tensor([[1 / 3], [1 / 3], [1 / 3], [1.0]])
-    certain = torch.tensor([[1.0], [0.0], [0.0], [1.0]])
-    half = torch.tensor([[0.5], [0.5], [0.0], [1.0]])
-    assert attention_entropy(graph, uniform) == pytest.approx(1)
-    assert attention_entropy(graph, certain) == 0
-    assert attention_entropy(graph, half) == pytest.approx(math.log(2) / math.log(3))
-
-
-def test_entropy_of_single_neighbours_says_nothing():
-    assert attention_entropy(dgl.graph(([0, 1], [0, 1])), torch.ones(2, 1)) is None
 
 
 def test_there_is_an_entropy_for_every_layer_of_attention(trained):
