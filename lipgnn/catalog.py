@@ -5,6 +5,7 @@ Every list of valid names in the program, its help texts, error messages and tab
 
 from __future__ import annotations
 
+import math
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Any
@@ -126,11 +127,35 @@ FEATURE_FORMS = ("raw", "row", "svd")
 
 NO_NORM = "none"
 
-RESIDUALS = ("none", "identity", "scaled")
+RESIDUALS: dict[str, Entry] = {
+    "none": Entry("a layer's output is all there is"),
+    "identity": Entry("added to its input"),
+    "scaled": Entry("divided by √layers and added to its input (Hayou et al. 2021)"),
+    "initial": Entry("mixed with the first features, by maps near the identity: GCNII (Chen et al. 2020)"),
+    "gated": Entry("mixed with its input, in shares learned for every node (Shi et al. 2021)"),
+}
+# Those that add a layer's output to its input.
+SUMS = ("identity", "scaled")
 
 NORM_PLACES: dict[str, Entry] = {
     "branch": Entry("on the output of a layer, before its activation and the residual sum"),
-    "sum": Entry("after the activation and the residual sum (Alon & Yahav 2021)"),
+    "sum": Entry("after the activation and the residual sum, also called post-norm (Alon & Yahav 2021)"),
+    "pre": Entry("on the input of a layer, which the residual passes by"),
+}
+
+ACTIVATIONS = ("elu", "relu", "leaky-relu", "gelu", "tanh", "none")
+
+SKIPS = ("own", "none")
+
+MLPS: dict[str, Entry] = {
+    "none": Entry("no"),
+    "2x": Entry("of two maps, twice as wide in between"),
+}
+
+INITS: dict[str, Entry] = {
+    "glorot": Entry("as the layer is published"),
+    "orthogonal": Entry("orthonormal rows or columns for every head"),
+    "zero-last": Entry("every layer starts by adding nothing"),
 }
 
 STACKS: dict[str, Entry] = {
@@ -155,6 +180,9 @@ MODELS: dict[str, Entry] = {
     "ggnn": Entry("gated graph network, one step a layer (Li et al. 2016)", {"norm": NO_NORM}),
 }
 ATTENTION_MODELS = ("gat", "gt")
+# Those with a linear map from features to what a node adds up of its neighbours, and with linear maps at all.
+VALUE_MODELS = ("gat", "gt", "gcn")
+LINEAR_MODELS = (*VALUE_MODELS, "gin")
 
 SCORE_NORMS: dict[str, Entry] = {
     "lip": Entry("LipschitzNorm on the attention scores (Dasoulas et al. 2021)"),
@@ -220,18 +248,102 @@ def check_norm_fits(norm: str, model: str) -> None:
         raise UsageError(f"Norm {norm!r} is of the additive scores of gat, and the model is {model!r}.", "Use 'lip'.")
 
 
+@dataclass(frozen=True)
+class WeightNorm:
+    """A bound on the largest singular value of every linear map of a layer.
+
+    Attributes
+    ----------
+    fixed : the value is the bound ("fix") instead of at most the bound ("cap").
+    number : the bound, or that times the depth.
+    over_layers : whether it is divided by the number of layers.
+    """
+
+    fixed: bool
+    number: float
+    over_layers: bool
+
+    def limit(self, layers: int) -> float:
+        """The bound in a network of so many layers."""
+        return self.number / layers if self.over_layers else self.number
+
+    def __str__(self) -> str:
+        return f"{'fix' if self.fixed else 'cap'}:{self.number:g}{'/L' if self.over_layers else ''}"
+
+
+def parse_weight_norm(text: str) -> WeightNorm | None:
+    """`cap:C` or `fix:C` with C a number or, as in `4/L`, a number over the depth; None for `none`.
+
+    Raises
+    ------
+    UsageError : anything else, or a number that is not positive.
+    """
+    if text == NO_NORM:
+        return None
+    kind, _, bound = text.partition(":")
+    digits, over, rest = bound.partition("/")
+    try:
+        number = float(digits)
+    except ValueError:
+        number = math.nan
+    if kind not in ("cap", "fix") or (over and rest != "L") or not 0 < number < math.inf:
+        raise UsageError(
+            f"weight_norm must be none, cap:C or fix:C with a positive C, got {text!r}.",
+            "C is a number or, to shrink with depth, one over L: for instance fix:4/L.",
+        )
+    return WeightNorm(kind == "fix", number, bool(over))
+
+
+def check_parts_fit(model: str, *, weight_norm: str, residual: str, skip: str, init: str, mlp: str, stack: str) -> None:
+    """Refuse parts of a layer that do not go together.
+
+    Raises
+    ------
+    UsageError : says which.
+    """
+    bound = parse_weight_norm(weight_norm)
+    if bound and model not in LINEAR_MODELS:
+        raise UsageError(
+            f"Weight norms bound linear maps, and a layer of {model!r} is none.",
+            f"Use model {', '.join(LINEAR_MODELS)}, or --weight-norm none.",
+        )
+    if residual == "initial" and model not in VALUE_MODELS:
+        raise UsageError(
+            f"Residual 'initial' needs a layer with one linear map of what is added up, which {model!r} is not.",
+            f"Use model {', '.join(VALUE_MODELS)}, or another --residual.",
+        )
+    if skip == "none" and model != "gt":
+        raise UsageError(
+            f"--skip none takes away the linear skip of a gt layer, and {model!r} has none of its own.",
+            "Use --residual none to take away the residual.",
+        )
+    if init != "glorot" and model not in LINEAR_MODELS:
+        raise UsageError(f"--init {init} draws linear maps, and a layer of {model!r} is none.", "Use --init glorot.")
+    if init == "zero-last" and residual not in (*SUMS, "gated"):
+        raise UsageError(
+            f"--init zero-last starts layers from zero, and with residual {residual!r} nothing would be left.",
+            f"Use --residual {' or '.join(SUMS)}.",
+        )
+    if init == "zero-last" and bound and bound.fixed:
+        raise UsageError(
+            f"Maps that start at zero cannot have the length that {weight_norm!r} asks for.", "Use cap:C, or --init."
+        )
+    if mlp != "none" and stack == "reversible":
+        raise UsageError("A reversible stack has no MLPs.", "Use --mlp none, or --stack plain.")
+
+
 def check_stack_fits(stack: str, residual: str, hidden: int, checkpoint_every: int = 0) -> None:
     """Refuse a reversible stack where it cannot be.
 
     Raises
     ------
-    UsageError : without a residual nothing can be inverted, an odd width has no halves, and where no activations
+    UsageError : without a residual sum nothing can be inverted, an odd width has no halves, and where no activations
         are kept there are none to keep fewer of.
     """
     if stack != "reversible":
         return
-    if residual == "none":
-        raise UsageError("A reversible stack needs a residual connection, got 'none'.", "Use --residual scaled.")
+    if residual not in SUMS:
+        raise UsageError(f"A reversible stack needs a residual sum, got {residual!r}.", "Use --residual scaled.")
     if hidden % 2:
         raise UsageError(
             f"A reversible stack splits every head in two, and hidden is {hidden}.", "Use an even --hidden."

@@ -2,29 +2,48 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import torch
 from torch import nn
 
+from lipgnn.blocks import Block, Branch, Gate
 from lipgnn.catalog import (
     ATTENTION_MODELS,
+    INITS,
+    LINEAR_MODELS,
+    MLPS,
     MODELS,
     NORM_PLACES,
     RESIDUALS,
+    SKIPS,
     STACKS,
+    SUMS,
     check_name,
     check_norm_fits,
     check_norm_place,
+    check_parts_fit,
     check_stack_fits,
     parse_norm,
+    parse_weight_norm,
 )
 from lipgnn.errors import UsageError
-from lipgnn.flow import Graphs, Hop, convolve, targets_of
-from lipgnn.kernels import add_activated
+from lipgnn.flow import Graphs
 from lipgnn.neighbors_match import is_trees
-from lipgnn.nn import FeatureLinear, GATConv, GCNConv, GGNNConv, GINConv, KeyValueEmbedding, TransformerConv
-from lipgnn.norms import feature_norm
+from lipgnn.nn import (
+    FeatureLinear,
+    GATConv,
+    GCNConv,
+    GGNNConv,
+    GINConv,
+    KeyValueEmbedding,
+    Mlp,
+    TransformerConv,
+    bound_weights,
+    initialize,
+)
+from lipgnn.norms import NearIdentity, feature_norm
 from lipgnn.recompute import run_blocks, run_checkpointed
 from lipgnn.reversible import ReversibleBlock, run_reversible
 from lipgnn.runtime import dgl
@@ -33,90 +52,13 @@ from lipgnn.spec import RunSpec
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "elu": nn.ELU,
     "relu": nn.ReLU,
+    "leaky-relu": lambda: nn.LeakyReLU(0.2),
+    "gelu": nn.GELU,
     "tanh": nn.Tanh,
     "none": nn.Identity,
 }
 BASELINES = {"gcn": GCNConv, "gin": GINConv, "ggnn": GGNNConv}
 ATTENTION = {"gat": GATConv, "gt": TransformerConv}
-
-
-class Branch(nn.Module):
-    """What a layer computes before anything is added to it: x ← σ(norm(conv(dropout(x)))).
-
-    On a hop, whose targets are some of its nodes, the rows of all go in and those of the targets come out; norms over
-    nodes are then over the targets.
-
-    Parameters
-    ----------
-    kernel : that of the attention; a fused one comes with a fused end of the block.
-    """
-
-    def __init__(
-        self, dropout: nn.Module, conv: nn.Module, norm: nn.Module | None, activation: nn.Module, *, kernel: str
-    ):
-        super().__init__()
-        self.dropout = dropout
-        self.conv = conv
-        self.norm = norm
-        self.activation = activation
-        self.kernel = kernel
-
-    def forward(self, graph: dgl.DGLGraph | Hop, x: torch.Tensor) -> torch.Tensor:
-        """(N, W) → (N, W)."""
-        return add_activated(None, self.activation, self.linear(graph, x), 1.0, self.kernel)
-
-    def linear(self, graph: dgl.DGLGraph | Hop, x: torch.Tensor) -> torch.Tensor:
-        """norm(conv(dropout(x))), what comes before the activation."""
-        y = convolve(self.conv, graph, self.dropout(x)).flatten(1)
-        return y if self.norm is None else self.norm(graph, y)
-
-    def attention(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
-        """Attention weights, (E, H)."""
-        return self.conv(graph, self.dropout(x), get_attention=True)[1].squeeze(-1)
-
-
-class Block(Branch):
-    """One layer of the plain stack: the branch F(x) = σ(norm(conv(dropout(x)))) and its residual connection.
-
-        none:      x ← F(x)
-        identity:  x ← x + F(x)
-        scaled:    x ← x + F(x) / √L
-
-    With the factor 1/√L the sum of L layers starts, and stays, of the size of one; it lets one learning rate
-    serve all depths (Hayou et al., "Stable ResNet", AISTATS 2021).
-
-    Parameters
-    ----------
-    parts, kernel : of the branch.
-    residual : whether x is added.
-    scale : the factor of F(x) where x is added.
-    sum_norm : a norm that acts after all that instead of within the branch, x ← norm(x + σ(conv(dropout(x)))).
-    """
-
-    def __init__(
-        self,
-        *parts: nn.Module | None,
-        kernel: str,
-        residual: bool,
-        scale: float,
-        sum_norm: nn.Module | None = None,
-    ):
-        super().__init__(*parts, kernel=kernel)
-        self.residual = residual
-        self.scale = scale
-        self.sum_norm = sum_norm
-
-    def forward(self, graph: dgl.DGLGraph | Hop, x: torch.Tensor) -> torch.Tensor:
-        """(N, W) → (N, W)."""
-        if self.residual:
-            kept = targets_of(graph, x)
-            x = add_activated(kept, self.activation, self.linear(graph, x), self.scale, self.kernel)
-        else:
-            x = super().forward(graph, x)
-        return x if self.sum_norm is None else self.sum_norm(graph, x)
-
-    def extra_repr(self) -> str:
-        return f"residual={self.residual}, scale={self.scale:.4g}"
 
 
 class DeepGNN(nn.Module):
@@ -135,8 +77,8 @@ class DeepGNN(nn.Module):
     Parameters
     ----------
     in_feats, num_classes : widths of the input and of the output.
-    model, layers, hidden, heads, norm, kappa, residual, norm_place, activation, dropout, layer_dropout, attn_dropout,
-        kernel, stack : see RunSpec.
+    model, layers, hidden, heads, norm, kappa, residual, alpha, beta, skip, mlp, norm_place, weight_norm, init,
+        activation, dropout, layer_dropout, attn_dropout, kernel, stack : see RunSpec.
     lookup : whether the features are keys and values; `in_feats` is then the number of either.
     checkpoint_every : in training, keep the input of every k-th block only and compute the rest again (see
         run_checkpointed); 0 keeps all activations. May be changed at any time.
@@ -154,7 +96,13 @@ class DeepGNN(nn.Module):
         norm: str = "none",
         kappa: float = 4.0,
         residual: str = "none",
+        alpha: float = 0.1,
+        beta: float = 0.5,
+        skip: str = "own",
+        mlp: str = "none",
         norm_place: str = "branch",
+        weight_norm: str = "none",
+        init: str = "glorot",
         activation: str = "elu",
         dropout: float = 0.0,
         layer_dropout: float = 0.0,
@@ -170,42 +118,79 @@ class DeepGNN(nn.Module):
             ("residual", residual, RESIDUALS),
             ("norm place", norm_place, NORM_PLACES),
             ("stack", stack, STACKS),
+            ("skip", skip, SKIPS),
+            ("mlp", mlp, MLPS),
+            ("init", init, INITS),
         ):
             check_name(kind, name, valid)
         check_name("activation", activation, ACTIVATIONS)
         check_norm_fits(norm, model)
+        check_parts_fit(model, weight_norm=weight_norm, residual=residual, skip=skip, init=init, mlp=mlp, stack=stack)
         check_stack_fits(stack, residual, hidden, checkpoint_every)
         check_norm_place(norm_place, stack)
         score, feature = parse_norm(norm)
+        bound = parse_weight_norm(weight_norm)
+        width = hidden * heads
         scale = layers**-0.5 if residual == "scaled" else 1.0
+        placed = {"kernel": kernel, "norm_first": norm_place == "pre"}
 
-        def parts(hidden: int) -> tuple[nn.Module | None, ...]:
+        def norm_at(*places: str, width: int = width) -> nn.Module | None:
+            return feature_norm(feature, width) if feature and norm_place in places else None
+
+        def prepared(conv: nn.Module, layer: int) -> nn.Module:
+            """Drawn, bounded, and for residual initial near the identity, as the layer of this number is."""
+            maps = conv.maps if model in LINEAR_MODELS or isinstance(conv, Mlp) else []
+            initialize(maps, init)
+            if bound:
+                bound_weights(maps, bound, layers)
+            if residual == "initial" and not isinstance(conv, Mlp):
+                conv.value_map.add(NearIdentity(math.log(beta / layer + 1)))
+            return conv
+
+        def parts(hidden: int, layer: int) -> tuple[nn.Module | None, ...]:
             width = hidden * heads
             if model in ATTENTION:
+                own = {} if model == "gat" else {"skip": skip == "own"}
                 conv = ATTENTION[model](
-                    width, hidden, heads, attn_drop=attn_dropout, norm=score, kappa=kappa, kernel=kernel
+                    width, hidden, heads, attn_drop=attn_dropout, norm=score, kappa=kappa, kernel=kernel, **own
                 )
             else:
                 conv = BASELINES[model](width, width)
-            norm = feature_norm(feature, width) if feature and norm_place == "branch" else None
-            return nn.Dropout(layer_dropout), conv, norm, ACTIVATIONS[activation]()
+            norm = norm_at("branch", "pre", width=width)
+            return nn.Dropout(layer_dropout), prepared(conv, layer), norm, ACTIVATIONS[activation]()
 
-        def block() -> nn.Module:
+        def mlp_block(layer: int) -> Block:
+            conv = prepared(Mlp(width, 2 * width, ACTIVATIONS[activation]()), layer)
+            own = nn.Dropout(layer_dropout), conv, norm_at("branch", "pre"), nn.Identity()
+            # Where the layer keeps its input in some other way, a plain sum does for its MLP.
+            adds = residual if residual in (*SUMS, "none") else "identity"
+            return Block(*own, **placed, residual=adds, scale=scale, sum_norm=norm_at("sum"))
+
+        def block(layer: int) -> nn.Module:
             if stack == "reversible":
-                f, g = (Branch(*parts(hidden // 2), kernel=kernel) for _ in range(2))
+                f, g = (Branch(*parts(hidden // 2, layer), **placed) for _ in range(2))
                 return ReversibleBlock(f, g, scale=scale)
-            sum_norm = feature_norm(feature, hidden * heads) if feature and norm_place == "sum" else None
-            return Block(*parts(hidden), kernel=kernel, residual=residual != "none", scale=scale, sum_norm=sum_norm)
+            return Block(
+                *parts(hidden, layer),
+                **placed,
+                residual=residual,
+                scale=scale,
+                sum_norm=norm_at("sum"),
+                gate=Gate(width, layers) if residual == "gated" else None,
+                alpha=alpha if residual == "initial" else 0.0,
+                mlp=mlp_block(layer) if mlp != "none" else None,
+            )
 
         if lookup:
             self.encoder = KeyValueEmbedding(in_feats, hidden * heads, dropout)
         else:
             self.encoder = FeatureLinear(in_feats, hidden * heads, dropout, kernel)
-        self.blocks = nn.ModuleList(block() for _ in range(layers))
+        self.blocks = nn.ModuleList(block(layer) for layer in range(1, layers + 1))
         self.dropout = nn.Dropout(dropout)
         self.decoder = nn.Linear(hidden * heads, num_classes, bias=not lookup)
         self.has_attention = model in ATTENTION_MODELS
         self.reversible = stack == "reversible"
+        self.needs_start = residual == "initial"
         self.checkpoint_every = checkpoint_every
         for linear in (self.encoder, self.decoder):
             if isinstance(linear, nn.Linear):
@@ -226,7 +211,13 @@ class DeepGNN(nn.Module):
             norm=spec.norm,
             kappa=spec.kappa,
             residual=spec.residual,
+            alpha=spec.alpha,
+            beta=spec.beta,
+            skip=spec.skip,
+            mlp=spec.mlp,
             norm_place=spec.norm_place,
+            weight_norm=spec.weight_norm,
+            init=spec.init,
             activation=spec.activation,
             dropout=spec.dropout,
             layer_dropout=spec.layer_dropout,
@@ -242,15 +233,24 @@ class DeepGNN(nn.Module):
         """Features (N, F) → logits (N, C), of the targets of the last hop where there is one for every layer."""
         return self.decoder(self.dropout(self.run(self.blocks, graph, self.encoder(x))))
 
-    def run(self, blocks: Sequence[nn.Module], graph: Graphs, x: torch.Tensor) -> torch.Tensor:
-        """Some blocks of this network one after the other, with the activations kept that it keeps."""
+    def run(
+        self, blocks: Sequence[nn.Module], graph: Graphs, x: torch.Tensor, start: torch.Tensor | None = None
+    ) -> torch.Tensor:
+        """Some blocks of this network one after the other, with the activations kept that it keeps.
+
+        Parameters
+        ----------
+        x : the input of the first of them, (N, W).
+        start : the output of the encoder; x itself where they are the first of the network.
+        """
+        start = (x if start is None else start) if self.needs_start else None
         if not torch.is_grad_enabled():
-            return run_blocks(blocks, graph, x)
+            return run_blocks(blocks, graph, x, start)
         if self.reversible:
             return run_reversible(blocks, graph, x)
         if self.checkpoint_every and self.training:
-            return run_checkpointed(blocks, graph, x, self.checkpoint_every)
-        return run_blocks(blocks, graph, x)
+            return run_checkpointed(blocks, graph, x, self.checkpoint_every, start)
+        return run_blocks(blocks, graph, x, start)
 
     @torch.no_grad()
     def attention(self, graph: dgl.DGLGraph, x: torch.Tensor) -> list[torch.Tensor]:
@@ -265,8 +265,8 @@ class DeepGNN(nn.Module):
         if not self.has_attention:
             raise UsageError("The layers of this network have no attention weights.")
         weights = []
-        x = self.encoder(x)
+        x = start = self.encoder(x)
         for block in self.blocks:
             weights.append(block.attention(graph, x))
-            x = block(graph, x)
+            x = self.run([block], graph, x, start)
         return weights

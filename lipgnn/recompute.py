@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from lipgnn.flow import Graphs, inputs_of, per_block
+from lipgnn.flow import Graphs, inputs_of, per_block, targets_of
 
 
 @dataclass(frozen=True)
@@ -60,14 +60,28 @@ def buffers_kept(*modules: nn.Module) -> Iterator[None]:
             setattr(owner, name, buffer)
 
 
-def run_blocks(blocks: Sequence[nn.Module], graph: Graphs, x: torch.Tensor) -> torch.Tensor:
-    """One block after the other, (N, W) → (N, W), each on its own graph where there are several."""
+def run_blocks(
+    blocks: Sequence[nn.Module], graph: Graphs, x: torch.Tensor, start: torch.Tensor | None = None
+) -> torch.Tensor:
+    """One block after the other, (N, W) → (N, W), each on its own graph where there are several.
+
+    Parameters
+    ----------
+    start : what every block is given beside its input, if anything; of the same nodes.
+    """
     for block, own in zip(blocks, per_block(graph, len(blocks)), strict=True):
-        x = block(own, inputs_of(own, x))
+        if start is None:
+            x = block(own, inputs_of(own, x))
+        else:
+            start = inputs_of(own, start)
+            x = block(own, inputs_of(own, x), start)
+            start = targets_of(own, start)
     return x
 
 
-def run_checkpointed(blocks: Sequence[nn.Module], graph: Graphs, x: torch.Tensor, every: int) -> torch.Tensor:
+def run_checkpointed(
+    blocks: Sequence[nn.Module], graph: Graphs, x: torch.Tensor, every: int, start: torch.Tensor | None = None
+) -> torch.Tensor:
     """The same, with gradients equal bit for bit, keeping the input of every `every`-th block only.
 
     The blocks between are computed again, `every` at a time, when gradients reach them. The last `every` are
@@ -77,15 +91,19 @@ def run_checkpointed(blocks: Sequence[nn.Module], graph: Graphs, x: torch.Tensor
     """
     blocks = list(blocks)
     graphs = per_block(graph, len(blocks))
-    start, first_end = 0, len(blocks) % every or every
-    for end in range(first_end, len(blocks), every):
-        segment = blocks[start:end]
+    first, end_of_first = 0, len(blocks) % every or every
+    for end in range(end_of_first, len(blocks), every):
+        segment = blocks[first:end]
         x = checkpoint(
-            functools.partial(run_blocks, segment, graphs[start:end]),
+            functools.partial(run_blocks, segment, graphs[first:end]),
             x,
+            start,
             use_reentrant=False,
             # torch repeats the random numbers, but not the buffers.
             context_fn=lambda segment=segment: (contextlib.nullcontext(), buffers_kept(*segment)),
         )
-        start = end
-    return run_blocks(blocks[start:], graphs[start:], x)
+        if start is not None:
+            for own in graphs[first:end]:
+                start = targets_of(own, inputs_of(own, start))
+        first = end
+    return run_blocks(blocks[first:], graphs[first:], x, start)

@@ -13,19 +13,25 @@ from dataclasses import dataclass, field, fields
 from typing import Any
 
 from lipgnn.catalog import (
+    ACTIVATIONS,
     FEATURE_FORMS,
     FEATURE_NORMS,
+    INITS,
     KERNELS,
+    MLPS,
     MODELS,
     NO_NORM,
     NORM_PLACES,
     RESIDUALS,
     SCORE_NORMS,
+    SKIPS,
     STACKS,
     check_batches_fit,
     check_norm_fits,
     check_norm_place,
+    check_parts_fit,
     check_stack_fits,
+    parse_weight_norm,
 )
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.files import sha256
@@ -48,6 +54,11 @@ LATER = {
     "batch_size": 0,
     "fanout": 10,
     "eval_every": 1,
+    "alpha": 0.1,
+    "beta": 0.5,
+    "skip": "own",
+    "mlp": "none",
+    "init": "glorot",
 }
 
 _NORM_NAMES = ", ".join([NO_NORM, *SCORE_NORMS, *FEATURE_NORMS])
@@ -80,12 +91,21 @@ class RunSpec:
     kappa: float = _option(4.0, "LipschitzNorm keeps scores within ±1/kappa.", low=1e-6, high=1e6)
     residual: str = _option(
         "scaled",
-        "Whether a layer's output is added to its input, as it is or divided by √layers.",
-        choices=RESIDUALS,
+        "What becomes of a layer's input: added as it is, with the output divided by √layers, mixed, or lost.",
+        choices=tuple(RESIDUALS),
     )
+    alpha: float = _option(0.1, "Share of the first features in every layer, with --residual initial.", low=0, high=1)
+    beta: float = _option(
+        0.5, "Layer l maps by (1−b) I + b W with b = log(beta/l + 1), with --residual initial.", low=0, high=10
+    )
+    skip: str = _option("own", "Whether gt layers have their own linear skip.", choices=SKIPS)
+    mlp: str = _option("none", "An MLP after every layer.", choices=tuple(MLPS))
     norm_place: str = _option("branch", "Where the feature norm acts.", choices=tuple(NORM_PLACES))
-    weight_norm: str = _option("none", "Bound on the weights of a layer (only none so far).", choices=("none",))
-    activation: str = _option("elu", "After every layer.", choices=("elu", "relu", "tanh", "none"))
+    weight_norm: str = _option(
+        "none", "Largest singular value of every linear map: none, cap:C or fix:C; C a number or, say, 4/L."
+    )
+    init: str = _option("glorot", "How the maps of a layer start.", choices=tuple(INITS))
+    activation: str = _option("elu", "After every layer.", choices=ACTIVATIONS)
     dropout: float = _option(0.6, "Dropout on the input of encoder and decoder.", low=0, below=1)
     layer_dropout: float = _option(0.0, "Dropout on the input of every layer.", low=0, below=1)
     attn_dropout: float = _option(0.0, "Dropout on the attention weights of every layer.", low=0, below=1)
@@ -118,7 +138,18 @@ class RunSpec:
     def __post_init__(self) -> None:
         for option in fields(self):
             object.__setattr__(self, option.name, parse_value(option.name, getattr(self, option.name)))
+        # One spelling, so that one run has one id.
+        object.__setattr__(self, "weight_norm", str(parse_weight_norm(self.weight_norm) or NO_NORM))
         check_norm_fits(self.norm, self.model)
+        check_parts_fit(
+            self.model,
+            weight_norm=self.weight_norm,
+            residual=self.residual,
+            skip=self.skip,
+            init=self.init,
+            mlp=self.mlp,
+            stack=self.stack,
+        )
         check_stack_fits(self.stack, self.residual, self.hidden, _distance(self.checkpoint_every))
         check_norm_place(self.norm_place, self.stack)
         check_batches_fit(self.batch_size, self.stack, many_graphs=is_trees(self.dataset))

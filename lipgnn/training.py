@@ -19,6 +19,7 @@ from lipgnn.datasets import Dataset, TreeDataset
 from lipgnn.divergence import first_nonfinite_gradient, first_nonfinite_output
 from lipgnn.flow import Graphs
 from lipgnn.models import DeepGNN
+from lipgnn.norms import advance_all
 from lipgnn.optimizer import adam, schedule, watches, without_infinities
 from lipgnn.runtime import seed_all
 from lipgnn.spec import RunSpec
@@ -123,6 +124,8 @@ class Training:
         for kept, now in zip(self._before.values(), self._now.values(), strict=True):
             kept.copy_(now)
         self.optimizer.step()
+        # Here and not in the forward: blocks that are computed again must find the same vectors.
+        advance_all(self.network)
         return grad_norm
 
     def _backward(self, batch: Batch) -> float:

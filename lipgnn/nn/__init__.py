@@ -6,6 +6,20 @@ from lipgnn.nn.gcn import GCNConv
 from lipgnn.nn.ggnn import GGNNConv
 from lipgnn.nn.gin import GINConv
 from lipgnn.nn.key_value_embedding import KeyValueEmbedding
+from lipgnn.nn.linear_map import LinearMap, bound_weights, initialize
+from lipgnn.nn.mlp import Mlp
 from lipgnn.nn.transformer import TransformerConv
 
-__all__ = ["FeatureLinear", "GATConv", "GCNConv", "GGNNConv", "GINConv", "KeyValueEmbedding", "TransformerConv"]
+__all__ = [
+    "FeatureLinear",
+    "GATConv",
+    "GCNConv",
+    "GGNNConv",
+    "GINConv",
+    "KeyValueEmbedding",
+    "LinearMap",
+    "Mlp",
+    "TransformerConv",
+    "bound_weights",
+    "initialize",
+]

@@ -20,6 +20,7 @@ from lipgnn.nn.attention import (
     named_score_norm,
     project,
 )
+from lipgnn.nn.linear_map import LinearMap
 from lipgnn.norms import LipschitzNorm, SourceLipschitzNorm
 from lipgnn.runtime import dgl
 
@@ -172,6 +173,21 @@ class GATConv(nn.Module):
         if self.norm is None:
             return graph.edata["scores"]
         return self.norm(graph, graph.edata["scores"], z, torch.cat([self.attn_l, self.attn_r], dim=-1))
+
+    @property
+    def maps(self) -> list[LinearMap]:
+        """The linear maps of its features: W of every head, and that of a linear residual."""
+        residual = [LinearMap(self.res_fc, last=True)] if isinstance(self.res_fc, nn.Linear) else []
+        return [self.value_map, *residual]
+
+    @property
+    def value_map(self) -> LinearMap:
+        """The map from features to what attention adds up."""
+        return LinearMap(self.fc, heads=self.num_heads, last=True)
+
+    def values(self, x: torch.Tensor) -> torch.Tensor:
+        """W x of all heads side by side, (N, F) → (N, H·D)."""
+        return self.fc(x)
 
     @torch.no_grad()
     def lipschitz_bound(self, graph: dgl.DGLGraph) -> float:

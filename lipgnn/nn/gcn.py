@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import torch
+
+from lipgnn.nn.linear_map import LinearMap
 from lipgnn.runtime import dgl
 
 
@@ -15,3 +18,26 @@ class GCNConv(dgl.nn.GraphConv):
 
     def __init__(self, in_feats: int, out_feats: int):
         super().__init__(in_feats, out_feats, norm="both", allow_zero_in_degree=True)
+
+    @property
+    def maps(self) -> list[LinearMap]:
+        """Its one linear map."""
+        return [self.value_map]
+
+    @property
+    def value_map(self) -> LinearMap:
+        """The map from features to what is added up."""
+        return LinearMap(self, last=True)
+
+    def values(self, x: torch.Tensor) -> torch.Tensor:
+        """W x, (N, F) → (N, F)."""
+        return x @ self.weight
+
+    @torch.no_grad()
+    def lipschitz_bound(self, graph: dgl.DGLGraph) -> float:
+        """Certified Lipschitz constant (Frobenius norm) of the layer on `graph`: ‖Â‖₂ ‖W‖₂ ≤ ‖W‖₂.
+
+        ‖Â‖₂ ≤ 1 on any graph by Schur's test with the roots of the degrees, d_i of in-edges and d_j of out-edges:
+        Σ_j Â_ij √d_j = Σ_{j∈N(i)} 1/√d_i = √d_i, and Σ_i Â_ij √d_i = √d_j.
+        """
+        return torch.linalg.matrix_norm(self.weight, 2).item()

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+
+import torch
 from torch import nn
 
+from lipgnn.nn.linear_map import LinearMap
 from lipgnn.runtime import dgl
 
 
@@ -24,3 +28,26 @@ class GINConv(dgl.nn.GINConv):
             nn.Linear(out_feats, out_feats),
         )
         super().__init__(mlp, "sum", init_eps=-1)
+
+    @property
+    def maps(self) -> list[LinearMap]:
+        """The two linear maps of its MLP."""
+        first, _, _, second = self.apply_func
+        return [LinearMap(first), LinearMap(second, last=True)]
+
+    @torch.no_grad()
+    def lipschitz_bound(self, graph: dgl.DGLGraph) -> float:
+        """Certified Lipschitz constant (Frobenius norm, evaluation mode) of the layer on `graph`.
+
+            sqrt( max_i d_i · max_j d_j ) ‖diag(γ/√(var + ε)) W₁‖₂ ‖W₂‖₂
+
+        with the numbers d_i of in-edges and d_j of out-edges: the largest row and column sums of the adjacency matrix,
+        whose product bounds the square of its largest singular value. In evaluation BatchNorm is the map in front of
+        W₁, and ReLU is 1-Lipschitz.
+        """
+        if graph.num_edges() == 0:
+            return 0.0
+        first, norm, _, second = self.apply_func
+        scaled = (norm.weight * (norm.running_var + norm.eps).rsqrt()).unsqueeze(1) * first.weight
+        maps = torch.linalg.matrix_norm(scaled, 2) * torch.linalg.matrix_norm(second.weight, 2)
+        return math.sqrt(graph.in_degrees().max().item() * graph.out_degrees().max().item()) * maps.item()

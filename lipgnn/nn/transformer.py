@@ -19,6 +19,7 @@ from lipgnn.nn.attention import (
     named_score_norm,
     project,
 )
+from lipgnn.nn.linear_map import LinearMap
 from lipgnn.norms import DotProductLipschitzNorm
 from lipgnn.runtime import dgl
 
@@ -145,6 +146,21 @@ class TransformerConv(nn.Module):
         graph.dstdata["query"] = query / math.sqrt(self.out_feats)
         graph.apply_edges(fn.v_dot_u("query", "key", "scores"))
         return graph.edata["scores"]
+
+    @property
+    def maps(self) -> list[LinearMap]:
+        """The linear maps of its features: query, key and value of every head, and the skip."""
+        scores = [LinearMap(linear, heads=self.num_heads) for linear in (self.query, self.key)]
+        return [*scores, self.value_map, *([] if self.skip is None else [LinearMap(self.skip, last=True)])]
+
+    @property
+    def value_map(self) -> LinearMap:
+        """The map from features to what attention adds up."""
+        return LinearMap(self.value, heads=self.num_heads, last=True)
+
+    def values(self, x: torch.Tensor) -> torch.Tensor:
+        """W_v x of all heads side by side, (N, F) → (N, H·D), without the bias."""
+        return nn.functional.linear(x, self.value.weight)
 
     @torch.no_grad()
     def lipschitz_bound(self, graph: dgl.DGLGraph) -> float:

@@ -1,7 +1,8 @@
-"""Norms by what they act on: scores (before the softmax) and features (after a layer)."""
+"""Norms by what they act on: scores (before the softmax), features (after a layer) and weights (of its maps)."""
 
 from lipgnn.norms.features import BatchNorm, FeatureNorm, LayerNorm, PairNorm, feature_norm
 from lipgnn.norms.scores import DotProductLipschitzNorm, LipschitzNorm, SourceLipschitzNorm
+from lipgnn.norms.weights import NearIdentity, SpectralBound, advance_all
 
 __all__ = [
     "BatchNorm",
@@ -9,7 +10,10 @@ __all__ = [
     "FeatureNorm",
     "LayerNorm",
     "LipschitzNorm",
+    "NearIdentity",
     "PairNorm",
     "SourceLipschitzNorm",
+    "SpectralBound",
+    "advance_all",
     "feature_norm",
 ]

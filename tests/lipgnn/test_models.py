@@ -118,7 +118,14 @@ def test_activations(activation, reference):
     graph, x = reference.small_graph(), reference.normal(0, 7, 3)
     deep = network(reference, layers=1, activation=activation)
     y = deep.blocks[0].conv(graph, deep.encoder(x)).flatten(1)
-    apply = {"elu": nn.functional.elu, "relu": torch.relu, "tanh": torch.tanh, "none": lambda y: y}[activation]
+    apply = {
+        "elu": nn.functional.elu,
+        "relu": torch.relu,
+        "leaky-relu": lambda y: torch.maximum(y, 0.2 * y),
+        "gelu": lambda y: y * torch.special.ndtr(y),
+        "tanh": torch.tanh,
+        "none": lambda y: y,
+    }[activation]
     torch.testing.assert_close(deep(graph, x), deep.decoder(apply(y)))
 
 

@@ -19,7 +19,8 @@ def test_the_fields_are_those_of_the_contract_in_their_order():
         "attn_dropout features lr weight_decay schedule epochs patience select seed device dtype kernel"
     )
     # Additions to the contract's list.
-    added = ("clip", "stack", "checkpoint_every", "layer_dropout", "norm_place", "batch_size", "fanout", "eval_every")
+    added = ["clip", "stack", "checkpoint_every", "layer_dropout", "norm_place", "batch_size", "fanout", "eval_every"]
+    added += ["alpha", "beta", "skip", "mlp", "init"]
     assert " ".join(name for name in FIELDS if name not in added) == contract
 
 
@@ -121,7 +122,7 @@ def test_other_data_is_another_run():
 
 
 @given(
-    st.sampled_from([name for name in FIELDS if name not in (*HOW, "weight_norm", "norm", "model")]),
+    st.sampled_from([name for name in FIELDS if name not in (*HOW, "weight_norm", "norm", "model", "skip")]),
     st.integers(2, 10**6),
 )
 def test_every_other_field_is_part_of_the_run(name, number):
@@ -136,6 +137,14 @@ def test_every_other_field_is_part_of_the_run(name, number):
         value = number / (2 * 10**6)
     if value != field.default:
         assert RunSpec(**{name: value}).run_id("f") != RunSpec().run_id("f")
+
+
+def test_a_skip_and_a_weight_norm_are_part_of_the_run_whatever_their_spelling():
+    plain, without = (RunSpec(model="gt", skip=skip) for skip in ("own", "none"))
+    ids = {RunSpec(weight_norm=text).run_id("f") for text in ("none", "cap:1", "fix:1", "fix:4/L", "fix:4")}
+    assert plain.run_id("f") != without.run_id("f") and len(ids) == 5
+    assert RunSpec(weight_norm="fix:4.00/L").weight_norm == "fix:4/L"
+    assert RunSpec(weight_norm="cap:1e-1").run_id("f") == RunSpec(weight_norm="cap:0.10").run_id("f")
 
 
 def test_run_ids_are_hex_only():

@@ -1,0 +1,39 @@
+"""A network of two linear maps, for every node on its own."""
+
+from __future__ import annotations
+
+import torch
+from torch import nn
+
+from lipgnn.nn.linear_map import LinearMap
+from lipgnn.runtime import dgl
+
+
+class Mlp(nn.Module):
+    """x_i ← W₂ σ(W₁ x_i + b₁) + b₂, called like a layer, but without a look at the graph.
+
+    Reference: Vaswani et al., "Attention Is All You Need", NeurIPS 2017, equation 2.
+
+    Parameters
+    ----------
+    width, inner : of input and output, and between the two maps.
+    activation : σ.
+    """
+
+    def __init__(self, width: int, inner: int, activation: nn.Module):
+        super().__init__()
+        self.first = nn.Linear(width, inner)
+        self.activation = activation
+        self.second = nn.Linear(inner, width)
+        for linear in (self.first, self.second):
+            nn.init.xavier_uniform_(linear.weight)
+            nn.init.zeros_(linear.bias)
+
+    def forward(self, graph: dgl.DGLGraph | None, x: torch.Tensor) -> torch.Tensor:
+        """(N, W) → (N, W)."""
+        return self.second(self.activation(self.first(x)))
+
+    @property
+    def maps(self) -> list[LinearMap]:
+        """Its two linear maps."""
+        return [LinearMap(self.first), LinearMap(self.second, last=True)]
