@@ -1,6 +1,8 @@
+import dataclasses
 import math
 import warnings
 
+import numpy as np
 import pytest
 import torch
 
@@ -48,6 +50,13 @@ def test_there_is_an_entropy_for_every_layer_of_attention(trained):
     assert len(entropies) == saved.spec.layers
     # LipschitzNorm keeps weights within e^{±1.2/κ} of uniform.
     assert all(0.97 < value <= 1 for value in entropies)
+
+
+def test_there_is_no_entropy_where_every_node_has_itself_alone(trained):
+    saved, dataset = trained
+    loops = np.stack([np.arange(dataset.num_nodes)] * 2)
+    alone = dataclasses.replace(dataset, edges=loops)
+    assert evaluate(saved, alone, CPU).attention_entropy == [None] * saved.spec.layers
 
 
 def test_evaluation_leaves_no_dropout_on(trained):
