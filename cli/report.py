@@ -17,7 +17,7 @@ from cli.report_study import merge_conditions, read_runs
 from cli.report_update import update_page
 from lipgnn.errors import UsageError
 from lipgnn.files import to_json, write_atomic
-from lipgnn.recorded import GRADIENTS
+from lipgnn.recorded import RECORDS, record_of
 
 if TYPE_CHECKING:
     from lipgnn.report.printed import Printed
@@ -39,8 +39,8 @@ Examples:
 FORMATS = ("text", "markdown", "latex", "csv", "json", "html")
 SUFFIXES = {".md": "markdown", ".tex": "latex", ".csv": "csv", ".json": "json", ".html": "html"}
 # Figures of what runs have recorded; the table behind them only says which runs belong together.
-RECORDED = ("heat", "largest")
-FIGURES = ("depth", "curve", "box", *RECORDED)
+RECORDED = ("heat", "largest", "profile")
+FIGURES = ("depth", "curve", "box", *RECORDED, "scatter")
 PICTURES = (".png", ".svg", ".pdf")
 RANKS = click.Choice(("best", "second", "none"))
 
@@ -67,7 +67,7 @@ class Names(click.ParamType):
     "--value",
     default="test_acc",
     metavar="NAME",
-    help=f"The number shown.  [default: test_acc, and {GRADIENTS[0]} for --figure {' and '.join(RECORDED)}]",
+    help=f"The number shown.  [default: test_acc; for --figure {', '.join(RECORDED)} the first that is recorded]",
 )
 @click.option("--over", type=Names(), default="seed", show_default=True, help="Fields to average over.")
 @click.option("--best", type=Names(), default="", help="Fields to choose in every cell by mean validation accuracy.")
@@ -129,7 +129,8 @@ def command(
         raise UsageError("--figure-data needs a figure.", "For example: --figure depth -o depth.pdf")
     value = options["value"]
     if figure in RECORDED:
-        value = value if value in GRADIENTS or "value" in given else GRADIENTS[0]
+        records = defaults.get("record") or ("similarity" if figure == "profile" else "gradients",)
+        value = value if record_of(value) or "value" in given else RECORDS[records[0]][0]
         options["value"] = "test_acc"
     table = _table(keep_where(found.rows, where), **options, whole=study is not None)
     for note in found.notes:
@@ -219,9 +220,16 @@ def _write_figure(table: Table, found: Results, kind: str, value: str, output: P
     from lipgnn.report.figures import draw
     from lipgnn.report.formats import to_csv
     from lipgnn.report.gradients import gradient_panels
+    from lipgnn.report.profiles import profile_panels, scatter_panels
     from lipgnn.report.series import panels_of, records
 
-    panels = gradient_panels(kind, table, found, value) if kind in RECORDED else panels_of(kind, table, found)
+    make = {
+        "heat": lambda: gradient_panels("heat", table, found, value),
+        "largest": lambda: gradient_panels("largest", table, found, value),
+        "profile": lambda: profile_panels(table, found, value),
+        "scatter": lambda: scatter_panels(table, found),
+    }
+    panels = make.get(kind, lambda: panels_of(kind, table, found))()
     _write(output, draw(kind, panels, value, output.suffix.lower().removeprefix(".")))
     if with_data:
         _write(output.with_suffix(".csv"), to_csv(records(kind, panels)).encode())

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def read_runs(
     name: str | None, scale: str | None, protocol: str | None, results: Path, sources: tuple[Path, ...]
 ) -> tuple[Results, dict[str, Any]]:
-    """The results asked for, and the options of `report` that their study gives.
+    """The results asked for, and the options of `report` that their study gives, with what its runs record.
 
     Parameters
     ----------
@@ -35,7 +35,8 @@ def read_runs(
     found, choice = results_of(study, results, sources, scale=scale, protocol=protocol)
     value = study.values.get(choice.protocol) or study.report.get("value", "test_acc")
     console.note(choice.heading)
-    return found, {**study.report, "baseline": study.report.get("compare"), "value": value}
+    given = {"baseline": study.report.get("compare"), "value": value, "record": study.record}
+    return found, {**study.report, **given}
 
 
 def merge_conditions(given: tuple[str, ...], of_study: tuple[str, ...]) -> tuple[str, ...]:

@@ -43,7 +43,7 @@ The same command again prints the stored result, or goes on where it was interru
 @results_option
 @click.option("--print-config", is_flag=True, help="Print the complete run as TOML, with the source of each value.")
 @click.option("--save-every", type=click.IntRange(min=1), default=10, show_default=True, help="Epochs per checkpoint.")
-@click.option("--record", type=click.Choice(RECORDS), multiple=True, help="Keep this of every layer and epoch.")
+@click.option("--record", type=click.Choice(list(RECORDS)), multiple=True, help="Keep this of every layer and epoch.")
 @click.option("--force", is_flag=True, help="Compute the run anew even if it is stored.")
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="No progress, only the result.")
@@ -106,7 +106,8 @@ def _run(
             else:
                 progress.update(event.epoch, _status(event, spec.epochs))
     if not ran and not quiet:
-        missed = orders["record"] and not store.run(result["run_id"]).gradients_path.exists()
+        run = store.run(result["run_id"])
+        missed = not all(run.recording_path(record).exists() for record in orders["record"])
         without, anew = (" and was computed without recording", " and records") if missed else ("", "")
         console.note(f"This run is already done{without}; its stored result follows (--force computes it anew{anew}).")
     return result, dataset.metric

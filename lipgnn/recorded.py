@@ -1,9 +1,14 @@
 """The files of what was recorded during a run, by epoch and layer. No torch here.
 
-runs/<id>/gradients.safetensors  the arrays of GRADIENTS, (E, L) each in float32, and `epochs`, (E,)
-<folder>/<id>.safetensors        their published form, small enough to be kept beside a table: of PUBLISHED alone, the
-                                 decimal logarithm in float16, which is good to one percent of the number; of a run
-                                 that is long or deep every k-th epoch, so that no file is larger than 30 KB
+runs/<id>/gradients.safetensors   the arrays of GRADIENTS, (E, L) each in float32, and `epochs`, (E,)
+runs/<id>/similarity.safetensors  those of SIMILARITY, (E, L + 1) each, likewise; epoch 0 is before the first step
+<folder>/<id>.safetensors         published gradients, small enough to be kept beside a table: of PUBLISHED alone, the
+                                  decimal logarithm in float16, which is good to one percent of numbers that are not
+                                  extreme; of a run that is long or deep every k-th epoch, so that no file is larger
+                                  than 30 KB
+<folder>/<id>.similarity.safetensors  published similarity, in the same form
+
+What was not finite is recorded as such.
 """
 
 from __future__ import annotations
@@ -21,11 +26,14 @@ if TYPE_CHECKING:
     import numpy as np
 
 SCHEMA = "1"
-# What a run can be asked to record.
-RECORDS = ("gradients",)
 # Frobenius norm, mean and largest absolute value of the gradients of a layer's weights and of its input.
 GRADIENTS = ("weight_norm", "weight_mean", "weight_max", "input_norm", "input_mean", "input_max")
-PUBLISHED = ("weight_norm", "input_norm")
+# μ(X) = ‖X − 1·mean‖_F and ‖X‖_F of the gradient and of the features at the input of every layer and at the output of
+# the last, and what of these features is not one row a component, r = ‖res(X)‖_{1,∞} / ‖X‖_{1,∞}.
+SIMILARITY = ("grad_mu", "grad_norm", "feat_mu", "feat_norm", "rank1")
+# What a run can be asked to record, with the names of its arrays.
+RECORDS = {"gradients": GRADIENTS, "similarity": SIMILARITY}
+PUBLISHED = {"gradients": ("weight_norm", "input_norm"), "similarity": SIMILARITY}
 _LOGARITHM = "log10_"
 # Of the numbers in a published file; what they are called takes some hundred bytes more.
 _MOST_BYTES = 29_000
@@ -63,9 +71,21 @@ def read_recording(path: Path) -> dict[str, np.ndarray]:
         for name, array in stored.items()
     }
     epochs = len(arrays.get("epochs", ()))
-    if not epochs or any(len(array) != epochs for array in arrays.values()) or not arrays.keys() & {*GRADIENTS}:
+    known = {name for names in RECORDS.values() for name in names}
+    if not epochs or any(len(array) != epochs for array in arrays.values()) or not arrays.keys() & known:
         raise _unusable(path, "it has no arrays of the same number of epochs")
     return arrays
+
+
+def record_of(value: str) -> str | None:
+    """The record that an array of this name is part of; None if there is none."""
+    return next((record for record, names in RECORDS.items() if value in names), None)
+
+
+def published_path(folder: Path, run_id: str, record: str) -> Path:
+    """The published form of what a run has recorded."""
+    kind = "" if record == "gradients" else f".{record}"
+    return folder / f"{run_id}{kind}.safetensors"
 
 
 def publish_recordings(store: Store, run_ids: Iterable[str], folder: Path) -> list[str]:
@@ -75,25 +95,29 @@ def publish_recordings(store: Store, run_ids: Iterable[str], folder: Path) -> li
     -------
     the ids of the runs that had something.
     """
-    import numpy as np
-
-    found = [run_id for run_id in run_ids if store.run(run_id).gradients_path.exists()]
+    paths = ((run_id, record, store.run(run_id).recording_path(record)) for run_id in run_ids for record in RECORDS)
+    found = [entry for entry in paths if entry[2].exists()]
     if found:
         ensure_writable(folder, "Choose another folder.")
-    for run_id in found:
-        arrays = read_recording(store.run(run_id).gradients_path)
-        published = {"epochs": arrays["epochs"].astype(np.int32)}
-        with np.errstate(divide="ignore"):
-            for name in PUBLISHED:
-                published[_LOGARITHM + name] = np.log10(arrays[name]).astype(np.float16)
-        every = math.ceil(sum(array.nbytes for array in published.values()) / _MOST_BYTES)
-        published = {name: np.ascontiguousarray(array[::every]) for name, array in published.items()}
-        write_recording(folder / f"{run_id}.safetensors", published)
-    return found
+    for run_id, record, path in found:
+        write_recording(published_path(folder, run_id, record), _published(read_recording(path), PUBLISHED[record]))
+    return list(dict.fromkeys(run_id for run_id, _, _ in found))
+
+
+def _published(arrays: Mapping[str, np.ndarray], names: Iterable[str]) -> dict[str, np.ndarray]:
+    import numpy as np
+
+    published = {"epochs": arrays["epochs"].astype(np.int32)}
+    with np.errstate(divide="ignore"):
+        for name in names:
+            published[_LOGARITHM + name] = np.log10(arrays[name]).astype(np.float16)
+    every = math.ceil(sum(array.nbytes for array in published.values()) / _MOST_BYTES)
+    return {name: np.ascontiguousarray(array[::every]) for name, array in published.items()}
 
 
 def _unusable(path: Path, reason: str) -> DataError:
+    record = next((record for record in RECORDS if record in path.name), "gradients")
     return DataError(
         f"Cannot use the recorded arrays in {str(path)!r}: {reason}.",
-        "Record them anew with --record gradients --force.",
+        f"Record them anew with --record {record} --force.",
     )

@@ -1,4 +1,4 @@
-"""Recording the gradients of every layer while a run trains, without changing anything in it."""
+"""Recording numbers of every layer while a run trains, without changing anything in it."""
 
 from __future__ import annotations
 
@@ -11,49 +11,39 @@ import torch
 from torch import nn
 
 from lipgnn.kernels.summary import summarize
-from lipgnn.recorded import GRADIENTS, write_recording
+from lipgnn.recorded import RECORDS, write_recording
 from lipgnn.training import Training
 
 if TYPE_CHECKING:
     import numpy as np
 
 
-class GradientRecorder:
-    """Three numbers of two gradients of every layer, epoch by epoch.
-
-        norm = ‖G‖_F,   mean = Σ|G_ij| / size(G),   max = max |G_ij|
-
-    for G = ∂ℓ/∂W, all weight matrices of the layer together (biases and vectors are no matrices), and for G = ∂ℓ/∂X
-    with X (N, W) the input of the layer. Gradients are those of the training loss, before clipping. Where an epoch has
-    several batches, every number is the largest over them.
-
-    A reversible stack is a single operation, in which no layer has an input: what is recorded of inputs is NaN there.
+class Recorder:
+    """Numbers of every layer, epoch by epoch. Where an epoch has several batches, every number is the largest of them.
 
     Parameters
     ----------
     training : its network is given hooks, which stay.
     earlier : arrays of the epochs before, for a run that is resumed; those of later epochs are dropped.
+
+    Attributes
+    ----------
+    record : which one of RECORDS, whose arrays it makes.
     """
 
+    record: str
+
     def __init__(self, training: Training, earlier: Mapping[str, np.ndarray] | None = None):
-        blocks = training.network.blocks
         self._device = training.device
-        self._matrices = [[p for p in block.parameters() if p.dim() == 2] for block in blocks]
         self._epochs: list[int] = []
         self._rows: list[torch.Tensor] = []
+        # The largest over the batches of the epoch in work.
+        self._largest: torch.Tensor | None = None
         if earlier:
             kept = earlier["epochs"] <= training.epoch
             self._epochs = earlier["epochs"][kept].tolist()
-            arrays = [torch.from_numpy(earlier[name][kept]) for name in GRADIENTS]
+            arrays = [torch.from_numpy(earlier[name][kept]) for name in RECORDS[self.record]]
             self._rows = list(torch.stack(arrays, dim=1).to(self._device))
-        # Of the batch in work what was seen of inputs, and the largest over the batches before it.
-        self._inputs: dict[int, torch.Tensor] = {}
-        self._largest: torch.Tensor | None = None
-        for layer, block in enumerate(blocks):
-            block.register_forward_pre_hook(functools.partial(self._before_forward, layer))
-        # The way back ends at the encoder: by then all layers have their gradients, and nothing is clipped yet.
-        last = next(training.network.encoder.parameters())
-        last.register_post_accumulate_grad_hook(self._after_backward)
 
     def end_epoch(self, epoch: int) -> None:
         """Keep what was seen since the last call as that of `epoch`; nothing is waited for."""
@@ -62,11 +52,44 @@ class GradientRecorder:
         self._largest = None
 
     def save(self, path: Path) -> None:
-        """Write all epochs, if there are any: the arrays of GRADIENTS, (E, L) each, and `epochs`, (E,)."""
+        """Write all epochs, if there are any: the arrays of the record, (E, columns) each, and `epochs`, (E,)."""
         if self._rows:
-            rows = torch.stack(self._rows).cpu()  # (E, 6, L)
-            named = {name: rows[:, index].contiguous().numpy() for index, name in enumerate(GRADIENTS)}
+            rows = torch.stack(self._rows).cpu()  # (E, names, columns)
+            named = {name: rows[:, index].contiguous().numpy() for index, name in enumerate(RECORDS[self.record])}
             write_recording(path, {"epochs": torch.tensor(self._epochs, device="cpu").numpy(), **named})
+
+    def _end_batch(self, batch: torch.Tensor) -> None:
+        """Take in the numbers of a batch, (names, columns) in double precision."""
+        self._largest = batch if self._largest is None else torch.maximum(self._largest, batch)
+
+    def _unseen(self, count: int) -> torch.Tensor:
+        return torch.full((count,), torch.nan, dtype=torch.float64, device=self._device)
+
+
+class GradientRecorder(Recorder):
+    """Three numbers of two gradients of every layer, epoch by epoch.
+
+        norm = ‖G‖_F,   mean = Σ|G_ij| / size(G),   max = max |G_ij|
+
+    for G = ∂ℓ/∂W, all weight matrices of the layer together (biases and vectors are no matrices), and for G = ∂ℓ/∂X
+    with X (N, W) the input of the layer. Gradients are those of the training loss, before clipping.
+
+    A reversible stack is a single operation, in which no layer has an input: what is recorded of inputs is NaN there.
+    """
+
+    record = "gradients"
+
+    def __init__(self, training: Training, earlier: Mapping[str, np.ndarray] | None = None):
+        super().__init__(training, earlier)
+        blocks = training.network.blocks
+        self._matrices = [[p for p in block.parameters() if p.dim() == 2] for block in blocks]
+        # What was seen of inputs in the batch in work.
+        self._inputs: dict[int, torch.Tensor] = {}
+        for layer, block in enumerate(blocks):
+            block.register_forward_pre_hook(functools.partial(self._before_forward, layer))
+        # The way back ends at the encoder: by then all layers have their gradients, and nothing is clipped yet.
+        last = next(training.network.encoder.parameters())
+        last.register_post_accumulate_grad_hook(self._after_backward)
 
     def _before_forward(self, layer: int, block: nn.Module, arguments: tuple[Any, ...]) -> None:
         # A layer computed again from a checkpoint comes here once more, but no gradient reaches that input.
@@ -78,9 +101,7 @@ class GradientRecorder:
         self._inputs[layer] = summarize(gradient)
 
     def _after_backward(self, _: nn.Parameter) -> None:
-        unseen = torch.full((3,), torch.nan, dtype=torch.float64, device=self._device)
         weights = [summarize(torch.cat([matrix.grad.flatten() for matrix in layer])) for layer in self._matrices]
-        inputs = [self._inputs.get(layer, unseen) for layer in range(len(weights))]
-        batch = torch.cat([torch.stack(weights, dim=1), torch.stack(inputs, dim=1)])  # (6, L)
-        self._largest = batch if self._largest is None else torch.maximum(self._largest, batch)
+        inputs = [self._inputs.get(layer, self._unseen(3)) for layer in range(len(weights))]
+        self._end_batch(torch.cat([torch.stack(weights, dim=1), torch.stack(inputs, dim=1)]))  # (6, L)
         self._inputs.clear()

@@ -64,10 +64,13 @@ class Run:
         self.id = path.name
         self.log_path = path / "log.jsonl"
         self.best_path = path / "best.safetensors"
-        self.gradients_path = path / "gradients.safetensors"
         self.result_path = path / "result.json"
         self.failure_path = path / "failure.json"
         self.spec_path = path / "spec.json"
+
+    def recording_path(self, record: str) -> Path:
+        """The arrays of one of RECORDS (see `lipgnn.recorded`)."""
+        return self.path / f"{record}.safetensors"
 
     def begin(self, spec: RunSpec, fingerprint: str) -> None:
         """Make the directory and say in it what is computed."""

@@ -15,11 +15,12 @@ from lipgnn.catalog import ATTENTION_MODELS, FUSED_NORMS, NO_NORM, check_name, p
 from lipgnn.checkpoint import CheckpointFile
 from lipgnn.config import command_for
 from lipgnn.datasets import Dataset
+from lipgnn.diagnose.recording import SimilarityRecorder
 from lipgnn.errors import DataError, Interrupted, RunFailed
 from lipgnn.kernels import choose
 from lipgnn.memory import MemoryPlan, estimate, plan_memory
 from lipgnn.recorded import RECORDS, read_recording
-from lipgnn.recording import GradientRecorder
+from lipgnn.recording import GradientRecorder, Recorder
 from lipgnn.runtime import choose_device, peak_memory_mb
 from lipgnn.spec import RunSpec
 from lipgnn.store import Run, Store, epochs_to_90
@@ -96,14 +97,14 @@ def train(
             if saved := checkpoint.read(spec):
                 training.restore(*saved)
             run.rewind_log(training.epoch)
-            recorder = _recorder(training, run, record)
+            recorders = _recorders(training, run, record)
             yield Started(
                 run.id, str(device), reason, kernel, kernel_reason, training.parameters, memory, training.epoch
             )
             # Of DGL's many passing tensors the allocator holds most, which a big run should not.
             frugal = memory.frugal or (memory.notable and kernel == "dgl")
             with memory_returned() if frugal else contextlib.nullcontext():
-                diverged = yield from _epochs(training, run, checkpoint, recorder, save_every, should_stop)
+                diverged = yield from _epochs(training, run, checkpoint, recorders, save_every, should_stop)
             result = _result(training, run, dataset.fingerprint, diverged)
             run.publish(result)
     if update_csv:
@@ -130,10 +131,16 @@ def _plan_memory(training: Training, run: Run) -> MemoryPlan:
     return memory
 
 
-def _recorder(training: Training, run: Run, record: Collection[str]) -> GradientRecorder | None:
+def _recorders(training: Training, run: Run, record: Collection[str]) -> list[Recorder]:
     """What records this run, if anything does; made after the trial of memory, which is no epoch."""
-    earlier = read_recording(run.gradients_path) if run.gradients_path.exists() else None
-    return GradientRecorder(training, earlier) if earlier or "gradients" in record else None
+    recorders = []
+    for kind in (GradientRecorder, SimilarityRecorder):
+        path = run.recording_path(kind.record)
+        earlier = read_recording(path) if path.exists() else None
+        if earlier or kind.record in record:
+            with _recorded(training, run):
+                recorders.append(kind(training, earlier))
+    return recorders
 
 
 @contextlib.contextmanager
@@ -150,7 +157,7 @@ def _epochs(
     training: Training,
     run: Run,
     checkpoint: CheckpointFile,
-    recorder: GradientRecorder | None,
+    recorders: list[Recorder],
     save_every: int,
     should_stop: Callable[[], bool],
 ) -> Generator[Epoch, None, str | None]:
@@ -162,20 +169,20 @@ def _epochs(
                 record = training.step()
                 if record:
                     run.append_log(asdict(record))
-                if recorder:
+                for recorder in recorders:
                     recorder.end_epoch(training.epoch)
                 if record:
                     yield record
                 if training.finished:
                     break
                 if should_stop():
-                    _save(training, run, checkpoint, recorder, model_too=True)
+                    _save(training, run, checkpoint, recorders, model_too=True)
                     raise Interrupted(f"Stopped after epoch {training.epoch}; the state is saved.")
                 if training.epoch % save_every == 0:
-                    _save(training, run, checkpoint, recorder)
+                    _save(training, run, checkpoint, recorders)
         except Diverged as error:
             diverged = str(error)
-    _save(training, run, checkpoint, recorder, model_too=True)
+    _save(training, run, checkpoint, recorders, model_too=True)
     return diverged
 
 
@@ -183,13 +190,13 @@ def _save(
     training: Training,
     run: Run,
     checkpoint: CheckpointFile,
-    recorder: GradientRecorder | None,
+    recorders: list[Recorder],
     *,
     model_too: bool = False,
 ) -> None:
     run.sync_log()
-    if recorder:
-        recorder.save(run.gradients_path)
+    for recorder in recorders:
+        recorder.save(run.recording_path(recorder.record))
     training.save(checkpoint)
     if model_too and training.best:
         training.save_best(run.best_path)

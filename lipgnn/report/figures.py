@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from lipgnn.recorded import GRADIENTS
+from lipgnn.recorded import GRADIENTS, SIMILARITY
 from lipgnn.report.series import Panel, Point, Series
 
 if TYPE_CHECKING:
@@ -24,6 +24,16 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "p")
 LINES = ("-", "--", "-.", ":")
 # Inches; the width is that of one column of a two-column paper.
 WIDTH, HEIGHT = 3.4, 2.5
+_WHEN = (("start of training", "--"), ("end of training", "-"))
+_SIMILARITY = {
+    "grad_mu": "similarity μ of gradient",
+    "grad_norm": "norm of gradient",
+    "feat_mu": "similarity μ of features",
+    "feat_norm": "norm of features",
+    "rank1": "residual to rank one",
+}
+# At the ends of the stack, which are what scatter plots show.
+_ENDS = {"feat_mu": "similarity μ of output", "grad_mu": "similarity μ of gradient at first layer"}
 ACROSS = 3
 
 STYLE = {
@@ -48,7 +58,7 @@ def draw(kind: str, panels: Sequence[Panel], value: str, suffix: str) -> bytes:
 
     Parameters
     ----------
-    kind : depth, curve, box, heat or largest, as the panels were made.
+    kind : depth, curve, box, heat, largest, profile or scatter, as the panels were made.
     value : the name of what is drawn.
     suffix : png, svg or pdf.
 
@@ -69,13 +79,17 @@ def draw(kind: str, panels: Sequence[Panel], value: str, suffix: str) -> bytes:
         labels = list(dict.fromkeys(series.label for panel in panels for series in panel.series))
         for axes, panel in zip(places, panels, strict=False):
             axes.set_title(panel.title, fontsize="medium")
-            if kind != "heat":
+            if kind == "profile":
+                _draw_profile(axes, panel, labels)
+            elif kind == "scatter":
+                _draw_scatter(axes, panel, labels)
+            elif kind != "heat":
                 _draw_panel(axes, kind, panel, labels, _scale(value))
         for axes in places[len(panels) :]:
             axes.remove()
         if kind == "heat":
             _draw_heat(figure, places[: len(panels)], panels, value)
-        else:
+        elif kind != "scatter":
             over = ",\nlargest over layers" if kind == "largest" else ""
             figure.supylabel(_axis(value) + over, fontsize="medium", multialignment="center")
         if kind not in ("box", "heat"):
@@ -98,7 +112,7 @@ def _draw_panel(axes: Axes, kind: str, panel: Panel, labels: Sequence[str], scal
         else:
             _draw_line(axes, series.points, style, lambda y: scale * y)
     if kind == "largest":
-        _use_decades(axes)
+        _use_decades(axes, "y")
     if kind == "depth":
         depths = sorted({point.x for series in panel.series for point in series.points})
         if len(depths) <= 10:
@@ -113,15 +127,44 @@ def _draw_line(axes: Axes, points: Sequence[Point], style: dict[str, Any], shown
     axes.fill_between(xs, low, high, color=style["color"], alpha=0.18, linewidth=0)
 
 
-def _use_decades(axes: Axes) -> None:
-    """A logarithmic axis whose numbers are written without formulas, which this style does not set."""
+def _draw_profile(axes: Axes, panel: Panel, labels: Sequence[str]) -> None:
+    """The start of training dashed, its end solid, and between the least and the greatest of all epochs a shade."""
+    axes.set_xlabel("layer")
+    for series in panel.series:
+        style = _style("profile", labels.index(series.label))
+        xs = [point.x for point in series.points]
+        axes.plot(xs, [10**point.start for point in series.points], color=style["color"], linestyle="--", linewidth=0.9)
+        # As many markers as can be told apart, at other layers in every series.
+        shown = (labels.index(series.label), max(len(xs) // 6, 1))
+        axes.plot(xs, [10**point.y for point in series.points], markevery=shown, **style)
+        low, high = [10**point.low for point in series.points], [10**point.high for point in series.points]
+        axes.fill_between(xs, low, high, color=style["color"], alpha=0.12, linewidth=0)
+    _use_decades(axes, "y")
+
+
+def _draw_scatter(axes: Axes, panel: Panel, labels: Sequence[str]) -> None:
+    """One dot a run; along logarithmic axes but for what is no similarity."""
+    shown = [(lambda number: 10**number) if name in SIMILARITY else _percent(name) for name in panel.axes]
+    for series in panel.series:
+        style = _style("scatter", labels.index(series.label))
+        axes.plot([shown[0](p.x) for p in series.points], [shown[1](p.y) for p in series.points], **style)
+    for place, name in zip("xy", panel.axes, strict=True):
+        if name in SIMILARITY:
+            _use_decades(axes, place)
+    axes.set_xlabel(_ENDS.get(panel.axes[0], _axis(panel.axes[0])))
+    axes.set_ylabel(_ENDS.get(panel.axes[1], _axis(panel.axes[1])))
+
+
+def _use_decades(axes: Axes, place: str) -> None:
+    """A logarithmic axis, x or y, whose numbers are written without formulas, which this style does not set."""
     from matplotlib.ticker import LogLocator, NullFormatter
 
-    axes.set_yscale("log")
-    low, high = axes.get_ylim()
-    axes.yaxis.set_major_locator(LogLocator(subs=(1.0,) if high > 100 * low else (1.0, 2.0, 5.0)))
-    axes.yaxis.set_major_formatter(lambda number, _: f"{number:g}")
-    axes.yaxis.set_minor_formatter(NullFormatter())
+    axes.set(**{f"{place}scale": "log"})
+    axis = {"x": axes.xaxis, "y": axes.yaxis}[place]
+    low, high = axis.get_view_interval()
+    axis.set_major_locator(LogLocator(subs=(1.0,) if high > 100 * low else (1.0, 2.0, 5.0)))
+    axis.set_major_formatter(lambda number, _: f"{number:g}")
+    axis.set_minor_formatter(NullFormatter())
 
 
 def _draw_heat(figure: Figure, places: Sequence[Axes], panels: Sequence[Panel], value: str) -> None:
@@ -134,7 +177,8 @@ def _draw_heat(figure: Figure, places: Sequence[Axes], panels: Sequence[Panel], 
     colours = colormaps["viridis"].with_extremes(bad="#dddddd")
     for axes, panel in zip(places, panels, strict=True):
         grid, epochs = _grid(panel)
-        extent = (epochs.start - epochs.step / 2, epochs.stop - epochs.step / 2, 0.5, len(grid) + 0.5)
+        below = int(panel.series[0].label) - 0.5
+        extent = (epochs.start - epochs.step / 2, epochs.stop - epochs.step / 2, below, below + len(grid))
         image = axes.imshow(
             grid, cmap=colours, norm=shades, extent=extent, origin="lower", aspect="auto", interpolation="nearest"
         )
@@ -175,7 +219,9 @@ def _legend(figure: Figure, kind: str, labels: Sequence[str], across: int) -> No
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], label=label, **_style(kind, index)) for index, label in enumerate(labels)]
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(labels), 4 * across), handlelength=3)
+    if kind == "profile":
+        handles += [Line2D([], [], label=when, color="#666666", linestyle=line) for when, line in _WHEN]
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 4 * across), handlelength=3)
 
 
 def _style(kind: str, index: int) -> dict[str, Any]:
@@ -183,8 +229,13 @@ def _style(kind: str, index: int) -> dict[str, Any]:
         "color": COLOURS[index % len(COLOURS)],
         # A marker for every epoch would hide the line.
         "marker": None if kind in ("curve", "largest") else MARKERS[index % len(MARKERS)],
-        "linestyle": LINES[index % len(LINES)],
+        # Of a profile the line says when, and dots have none.
+        "linestyle": {"profile": "-", "scatter": "none"}.get(kind, LINES[index % len(LINES)]),
     }
+
+
+def _percent(value: str) -> Callable[[float], float]:
+    return lambda number: _scale(value) * number
 
 
 def _scale(value: str) -> float:
@@ -196,6 +247,8 @@ def _axis(value: str) -> str:
         of, _, kind = value.partition("_")
         kinds = {"norm": "norm", "mean": "mean entry", "max": "largest entry"}
         return f"{kinds[kind]} of {of} gradient"
+    if value in SIMILARITY:
+        return _SIMILARITY[value]
     words = {"acc": "accuracy", "val": "validation"}
     name = " ".join(words.get(word, word) for word in value.split("_"))
     return f"{name} (%)" if value.endswith("_acc") else name

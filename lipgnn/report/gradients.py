@@ -1,15 +1,15 @@
-"""The data of figures of recorded gradients, as decimal logarithms: they span many orders of magnitude."""
+"""The data of figures of what runs recorded by layer, as decimal logarithms: it spans many orders of magnitude."""
 
 from __future__ import annotations
 
 import math
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
 
 from lipgnn.errors import UsageError, unknown_name
-from lipgnn.recorded import GRADIENTS
-from lipgnn.report.rows import Results
+from lipgnn.recorded import RECORDS, record_of
+from lipgnn.report.rows import Results, Row
 from lipgnn.report.series import Panel, Point, Series, drawable, label
 from lipgnn.report.statistics import mean, sample_std
 from lipgnn.report.table import Cell, Table
@@ -22,20 +22,18 @@ def gradient_panels(kind: str, table: Table, results: Results, value: str) -> li
     """The panels of a figure of recorded gradients; every point is a mean of log10 over runs, with its deviation.
 
     Diverged runs count as well, up to the epoch before: without them gradients that explode would not be seen. Where
-    a run has a gradient of zero there is no point.
+    a number of a run is zero or not finite there is no point.
 
     Parameters
     ----------
     kind : heat (a panel for every cell of the table, in it a series for every layer) or largest (of all layers the
         largest: a panel for every column, in it a series for every row).
-    value : one of GRADIENTS.
+    value : a name among those of RECORDS.
 
     Raises
     ------
     UsageError : a run has not recorded it.
     """
-    if value not in GRADIENTS:
-        raise unknown_name("recorded value", value, GRADIENTS)
     rows, cols = table.layout.rows, table.layout.cols
     panels = []
     for col in table.col_keys:
@@ -49,18 +47,18 @@ def gradient_panels(kind: str, table: Table, results: Results, value: str) -> li
 
 
 def _layers(cell: Cell, results: Results, value: str) -> list[Series]:
-    """A series for every layer, called by its number from 1."""
+    """A series for every layer, called by its number; see `first_layer`."""
     found: dict[int, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
-    for epochs, logarithms in _recorded(cell, results, value):
+    for _, epochs, logarithms in logarithms_of(cell, results, value):
         for epoch, of_layers in zip(epochs, logarithms.tolist(), strict=True):
-            for layer, logarithm in enumerate(of_layers, start=1):
+            for layer, logarithm in enumerate(of_layers, start=first_layer(value)):
                 found[layer][epoch].append(logarithm)
     return [Series(str(layer), _points(by_epoch)) for layer, by_epoch in sorted(found.items())]
 
 
 def _largest(cell: Cell, results: Results, value: str) -> list[Point]:
     found: dict[int, list[float]] = defaultdict(list)
-    for epochs, logarithms in _recorded(cell, results, value):
+    for _, epochs, logarithms in logarithms_of(cell, results, value):
         for epoch, logarithm in zip(epochs, logarithms.max(axis=1).tolist(), strict=True):
             found[epoch].append(logarithm)
     return _points(found)
@@ -72,29 +70,43 @@ def _points(by_epoch: Mapping[int, list[float]]) -> list[Point]:
     return [Point(epoch, mean(ys), sample_std(ys), len(ys)) for epoch, ys in finite]
 
 
-def _recorded(cell: Cell, results: Results, value: str) -> Iterator[tuple[Iterable[int], np.ndarray]]:
-    """Epochs and logarithms, (E, L), of every run of a cell; a run that diverged in its first epoch has none."""
+def first_layer(value: str) -> int:
+    """The number of the first column: layers count from 1, and similarity begins at the output of the encoder, 0."""
+    return 0 if record_of(value) == "similarity" else 1
+
+
+def logarithms_of(cell: Cell, results: Results, value: str) -> Iterator[tuple[Row, Sequence[int], np.ndarray]]:
+    """The runs of a cell, each with epochs and decimal logarithms, (E, columns), but for one that came to nothing.
+
+    Raises
+    ------
+    UsageError : nothing of this name is ever recorded, or a run has not done so.
+    """
     import numpy as np
 
+    record = record_of(value)
+    if record is None:
+        raise unknown_name("recorded value", value, [name for names in RECORDS.values() for name in names])
     for run in cell.runs:
-        if not run["epochs_run"]:
+        recording = results.recording(run["run_id"], record)
+        if recording is None and not run["epochs_run"]:
             continue
-        array = _array(run, results, value)
+        array = _array(run, recording, value)
         with np.errstate(divide="ignore"):
-            yield array["epochs"].tolist(), np.log10(array[value].astype(np.float64))
+            yield run, recording["epochs"].tolist(), np.log10(array.astype(np.float64))
 
 
-def _array(run: Mapping[str, Any], results: Results, value: str) -> Mapping[str, np.ndarray]:
-    recording = results.recording(run["run_id"])
+def _array(run: Row, recording: Mapping[str, np.ndarray] | None, value: str) -> np.ndarray:
+    record = record_of(value)
     if recording is None:
-        problem = "has recorded no gradients, or its recording is not here"
+        problem = f"has recorded no {record}, or its recording is not here"
     elif value not in recording:
-        problem = f"is here with {', '.join(name for name in GRADIENTS if name in recording)} alone"
-    elif (recording[value] != recording[value]).all():
+        problem = f"is here with {', '.join(name for name in RECORDS[record] if name in recording)} alone"
+    elif run["stack"] == "reversible" and (recording[value] != recording[value])[:, 0].all():
         problem = f"has no {value}: the layers of a reversible stack have no inputs of their own"
     else:
-        return recording
+        return recording[value]
     raise UsageError(
         f"Run {run['run_id']} {problem}.",
-        "Give the store it is in, or compute it anew with --record gradients --force.",
+        f"Give the store it is in, or compute it anew with --record {record} --force.",
     )

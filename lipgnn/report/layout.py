@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lipgnn.catalog import DATASETS, FEATURE_NORMS, MODELS, NO_NORM, SCORE_NORMS
+from lipgnn.catalog import DATASETS, FEATURE_NORMS, MODELS, NO_NORM, RESIDUALS, SCORE_NORMS
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.report.rows import VALUES, Row
 from lipgnn.spec import FIELDS
@@ -18,6 +18,7 @@ _CATALOG_ORDER = {
     "dataset": list(DATASETS),
     "model": list(MODELS),
     "norm": [NO_NORM, *SCORE_NORMS, *FEATURE_NORMS],
+    "residual": list(RESIDUALS),
 }
 
 

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lipgnn.errors import DataError, UsageError
 from lipgnn.files import from_csv_text
-from lipgnn.recorded import read_recording
+from lipgnn.recorded import published_path, read_recording
 from lipgnn.spec import FIELDS, HOW, LATER
 from lipgnn.store import COLUMNS, RESULT_FIELDS, UNKNOWN, Run, Store
 
@@ -67,15 +67,15 @@ class Results:
         runs = (store.run(run_id) for store in self.stores)
         return next((run for run in runs if run.spec_path.exists()), None)
 
-    def recording(self, run_id: str) -> dict[str, np.ndarray] | None:
-        """The arrays that a run has recorded (see `lipgnn.recorded`): a store's if there are any, else published ones.
+    def recording(self, run_id: str, record: str) -> dict[str, np.ndarray] | None:
+        """The arrays of a record of a run (see `lipgnn.recorded`): a store's if there are any, else published ones.
 
         Raises
         ------
         DataError : the file is damaged.
         """
-        paths = [store.run(run_id).gradients_path for store in self.stores]
-        paths += [path.with_suffix("") / f"{run_id}.safetensors" for path in self.files]
+        paths = [store.run(run_id).recording_path(record) for store in self.stores]
+        paths += [published_path(path.with_suffix(""), run_id, record) for path in self.files]
         return next((read_recording(path) for path in paths if path.exists()), None)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ CURVES = ("train_loss", "train_acc", "val_loss", "val_acc", "test_acc")
 class Point:
     """A mean of `n` runs and its deviation at `x`; in a box plot a single run, x being its seed.
 
-    In figures of recorded gradients both are of the decimal logarithm.
+    In figures of what was recorded both are of the decimal logarithm.
     """
 
     x: Any
@@ -39,10 +40,16 @@ class Series:
 
 @dataclass(frozen=True)
 class Panel:
-    """One pair of axes."""
+    """One pair of axes.
+
+    Attributes
+    ----------
+    axes : in a scatter plot the names of what lies along x and y.
+    """
 
     title: str
     series: list[Series]
+    axes: tuple[str, str] | None = None
 
 
 def panels_of(kind: str, table: Table, results: Results) -> list[Panel]:
@@ -77,12 +84,25 @@ def records(kind: str, panels: Sequence[Panel]) -> list[dict[str, Any]]:
     x = {"depth": "layers", "box": "run"}.get(kind, "epoch")
     series_of = "layer" if kind == "heat" else "series"
     y = "log10" if kind in ("heat", "largest") else "y"
+
+    def numbers(panel: Panel, point: Point) -> dict[str, Any]:
+        if kind == "profile":
+            found = {"start": point.start, "end": point.y, "low": point.low, "high": point.high}
+            return {"layer": point.x} | {f"log10_{name}": _or_none(value) for name, value in found.items()}
+        if kind == "scatter":
+            return {"x_is": panel.axes[0], "x": point.x, "y_is": panel.axes[1], "y": point.y}
+        return {x: point.x, y: point.y, "std": point.std}
+
     return [
-        {"panel": panel.title, series_of: series.label, x: point.x, y: point.y, "std": point.std, "n": point.n}
+        {"panel": panel.title, series_of: series.label, **numbers(panel, point), "n": point.n}
         for panel in panels
         for series in panel.series
         for point in series.points
     ]
+
+
+def _or_none(value: float) -> float | None:
+    return value if math.isfinite(value) else None
 
 
 def _depth(table: Table) -> list[Panel]:
@@ -142,7 +162,7 @@ def drawable(panels: list[Panel]) -> list[Panel]:
     ------
     UsageError : none has.
     """
-    kept = [panel for panel in panels if panel.series]
+    kept = [panel for panel in panels if any(series.points for series in panel.series)]
     if not kept:
         raise UsageError("No run of this table is done; there is nothing to draw.")
     return kept

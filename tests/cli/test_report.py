@@ -168,7 +168,7 @@ def test_recorded_gradients_are_drawn_with_their_numbers(invoke, results, tmp_pa
     rows = list(store.published())
     for row in rows:
         arrays = {name: np.full((20, row["layers"]), 10.0 ** row["seed"], np.float32) for name in GRADIENTS}
-        write_recording(store.run(row["run_id"]).gradients_path, {"epochs": np.arange(1, 21), **arrays})
+        write_recording(store.run(row["run_id"]).recording_path("gradients"), {"epochs": np.arange(1, 21), **arrays})
     code, _, err = invoke("report", "--figure", "heat", "-o", "heat.svg", "--figure-data", "--html", "page.html")
     assert code == 0, err
     assert b"log10 norm of weight gradient" in (tmp_path / "heat.svg").read_bytes()
@@ -182,10 +182,35 @@ def test_recorded_gradients_are_drawn_with_their_numbers(invoke, results, tmp_pa
     assert (tmp_path / "largest.png").read_bytes().startswith(b"\x89PNG")
 
 
+def test_recorded_similarity_is_drawn_with_its_numbers(invoke, results, tmp_path):
+    import numpy as np
+
+    from lipgnn.recorded import SIMILARITY, write_recording
+    from lipgnn.store import Store
+
+    store = Store(results)
+    for row in store.published():
+        arrays = {name: np.full((3, row["layers"] + 1), 10.0 ** row["seed"], np.float32) for name in SIMILARITY}
+        write_recording(store.run(row["run_id"]).recording_path("similarity"), {"epochs": np.arange(3), **arrays})
+    for options, label, count in (
+        (["profile"], b"of gradient", 2 * (3 + 5)),
+        (["profile", "--value", "rank1"], b"residual to rank one", 2 * (3 + 5)),
+        (["heat", "--value", "feat_mu"], b"of features", 2 * (3 + 5) * 3),
+        (["scatter"], b"of output", 8 * 3),
+    ):
+        code, _, err = invoke("report", "--figure", *options, "-o", "s.svg", "--figure-data")
+        assert code == 0, err
+        assert label in (tmp_path / "s.svg").read_bytes()
+        assert len(list(csv.DictReader((tmp_path / "s.csv").read_text().splitlines()))) == count
+
+
 @pytest.mark.parametrize(
     "arguments, part",
     [
         (["--figure", "heat", "-o", "x.png"], "has recorded no gradients"),
+        (["--figure", "profile", "-o", "x.png"], "has recorded no similarity"),
+        (["--figure", "scatter", "-o", "x.png"], "has recorded no similarity"),
+        (["--figure", "scatter", "--value", "grad_mu", "-o", "x.png"], "Unknown value 'grad_mu'"),
         (["--figure", "heat", "--value", "seconds", "-o", "x.png"], "Unknown recorded value 'seconds'"),
         (["--value", "weight_norm"], "Unknown value 'weight_norm'"),
     ],

@@ -111,7 +111,7 @@ def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path, rows, write_store
 def test_what_runs_recorded_is_kept_in_a_folder_beside_the_rows(tmp_path, rows, write_store):
     write_store(tmp_path, rows)
     arrays = {name: np.full((2, 3), 10.0, np.float32) for name in GRADIENTS} | {"epochs": np.array([1, 2])}
-    write_recording(Store(tmp_path).run(rows[0]["run_id"]).gradients_path, arrays)
+    write_recording(Store(tmp_path).run(rows[0]["run_id"]).recording_path("gradients"), arrays)
     keep(tmp_path, STUDY)
     assert not (tmp_path / "studies" / "trial").exists()
     keep(tmp_path, replace(STUDY, record=("gradients",)))

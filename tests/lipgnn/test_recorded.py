@@ -5,7 +5,16 @@ import pytest
 from safetensors.numpy import save
 
 from lipgnn.errors import DataError
-from lipgnn.recorded import GRADIENTS, publish_recordings, read_recording, write_recording
+from lipgnn.recorded import (
+    GRADIENTS,
+    RECORDS,
+    SIMILARITY,
+    publish_recordings,
+    published_path,
+    read_recording,
+    record_of,
+    write_recording,
+)
 from lipgnn.store import Store
 
 
@@ -30,7 +39,7 @@ def store(tmp_path):
     store = Store(tmp_path / "results")
     for run_id in ("ab", "cd"):
         store.run(run_id).path.mkdir(parents=True)
-    write_recording(store.run("ab").gradients_path, arrays())
+    write_recording(store.run("ab").recording_path("gradients"), arrays())
     return store
 
 
@@ -49,7 +58,7 @@ def test_what_is_published_is_small_and_good_to_a_percent(store, tmp_path):
 
 
 def test_a_long_run_is_published_at_every_kth_epoch(store, tmp_path):
-    write_recording(store.run("ab").gradients_path, arrays(1000))
+    write_recording(store.run("ab").recording_path("gradients"), arrays(1000))
     publish_recordings(store, ["ab"], tmp_path / "gradients")
     path = tmp_path / "gradients" / "ab.safetensors"
     assert 20_000 < os.path.getsize(path) < 30_000
@@ -69,11 +78,36 @@ def test_a_gradient_of_zero_and_one_that_is_not_there_stay_what_they_are(store, 
     recorded = arrays(2, 2)
     recorded["weight_norm"][0, 0] = 0
     recorded["input_norm"][:] = np.nan
-    write_recording(store.run("ab").gradients_path, recorded)
+    write_recording(store.run("ab").recording_path("gradients"), recorded)
     publish_recordings(store, ["ab"], tmp_path / "gradients")
     found = read_recording(tmp_path / "gradients" / "ab.safetensors")
     assert found["weight_norm"][0, 0] == 0 < found["weight_norm"][1, 1]
     assert np.isnan(found["input_norm"]).all()
+
+
+def test_similarity_is_published_beside_gradients(store, tmp_path):
+    """Over the orders of magnitude that float32 has, with what is not finite as it is."""
+    draw = np.random.default_rng(1)
+    written = {name: (10 ** draw.uniform(-40, 38, (21, 129))).astype(np.float32) for name in SIMILARITY}
+    written["grad_mu"][0, :3] = np.nan, np.inf, 0
+    written["epochs"] = np.arange(21)
+    write_recording(store.run("ab").recording_path("similarity"), written)
+    assert publish_recordings(store, ["ab", "cd"], tmp_path / "kept") == ["ab"]
+    paths = {record: published_path(tmp_path / "kept", "ab", record) for record in RECORDS}
+    assert {*(tmp_path / "kept").iterdir()} == {*paths.values()}
+    assert read_recording(paths["gradients"]).keys() == {"epochs", "weight_norm", "input_norm"}
+    found = read_recording(paths["similarity"])
+    assert os.path.getsize(paths["similarity"]) < 30_000
+    assert found.keys() == {"epochs", *SIMILARITY}
+    for name in SIMILARITY:
+        np.testing.assert_allclose(found[name], written[name], rtol=0.04, atol=1e-44)
+
+
+def test_every_array_belongs_to_one_record():
+    names = [name for names in RECORDS.values() for name in names]
+    assert len(names) == len(set(names))
+    assert {record_of(name) for name in names} == {*RECORDS}
+    assert record_of("test_acc") is None
 
 
 def test_nothing_recorded_is_nothing_published(store, tmp_path):
@@ -94,9 +128,10 @@ def test_nothing_recorded_is_nothing_published(store, tmp_path):
     ],
 )
 def test_a_damaged_file_is_named(tmp_path, content, reason):
-    path = tmp_path / "gradients.safetensors"
-    path.write_bytes(content)
-    with pytest.raises(DataError) as caught:
-        read_recording(path)
-    assert str(path) in caught.value.message and reason in caught.value.message
-    assert "--record gradients --force" in caught.value.hint
+    for record in RECORDS:
+        path = tmp_path / f"{record}.safetensors"
+        path.write_bytes(content)
+        with pytest.raises(DataError) as caught:
+            read_recording(path)
+        assert str(path) in caught.value.message and reason in caught.value.message
+        assert f"--record {record} --force" in caught.value.hint

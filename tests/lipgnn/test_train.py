@@ -8,7 +8,7 @@ import torch
 from lipgnn import train as module
 from lipgnn.checkpoint import load_model
 from lipgnn.errors import DataError, Interrupted, RunFailed, UsageError
-from lipgnn.recorded import read_recording
+from lipgnn.recorded import RECORDS, read_recording
 from lipgnn.store import COLUMNS, Store
 from lipgnn.train import Finished, Started, train
 from lipgnn.training import Epoch, Training
@@ -249,16 +249,20 @@ def test_a_killed_recording_ends_like_an_uninterrupted_one(small_spec, load_for,
     record = ("gradients",) if asked == "again" else ()
     result, _ = complete(small_spec, load_for(small_spec), cut_store, record=record, save_every=4)
     assert result == expected
-    recorded = [store.run(result["run_id"]).gradients_path.read_bytes() for store in (whole, cut_store)]
+    recorded = [store.run(result["run_id"]).recording_path("gradients").read_bytes() for store in (whole, cut_store)]
     assert recorded[0] == recorded[1]
-    assert read_recording(whole.run(result["run_id"]).gradients_path)["epochs"].tolist() == list(range(1, 15))
+    assert read_recording(whole.run(result["run_id"]).recording_path("gradients"))["epochs"].tolist() == list(
+        range(1, 15)
+    )
 
 
 def test_recording_begins_where_it_is_first_asked_for(small_spec, load_for, store):
     with pytest.raises(Interrupted):
         complete(small_spec, load_for(small_spec), store, should_stop=lambda: True)
     result, _ = complete(small_spec, load_for(small_spec), store, record=("gradients",))
-    assert read_recording(store.run(result["run_id"]).gradients_path)["epochs"].tolist() == list(range(2, 15))
+    assert read_recording(store.run(result["run_id"]).recording_path("gradients"))["epochs"].tolist() == list(
+        range(2, 15)
+    )
 
 
 def test_a_recorded_run_is_the_same_run(small_spec, load_for, tmp_path):
@@ -274,9 +278,32 @@ def test_the_gradients_of_a_diverged_run_are_kept_up_to_there(small_spec, load_f
     spec = small_spec.with_values(**wild)
     result, _ = complete(spec, load_for(spec), store, record=("gradients",))
     assert result["status"] == "diverged"
-    path = store.run(result["run_id"]).gradients_path
+    path = store.run(result["run_id"]).recording_path("gradients")
     recorded = len(read_recording(path)["epochs"]) if path.exists() else 0
     assert recorded == result["epochs_run"]
+
+
+def test_similarity_and_gradients_are_recorded_side_by_side(small_spec, load_for, tmp_path):
+    """Neither changes the other, nor the run."""
+    stores = {record: Store(tmp_path / "+".join(record)) for record in [("similarity",), ("gradients", "similarity")]}
+    found = []
+    for record, store in stores.items():
+        result, _ = complete(small_spec.with_values(epochs=3), load_for(small_spec), store, record=record)
+        found.append((result, store.run(result["run_id"]).recording_path("similarity").read_bytes()))
+    assert found[0] == found[1]
+    run = stores["gradients", "similarity"].run(result["run_id"])
+    epochs = {record: read_recording(run.recording_path(record))["epochs"].tolist() for record in RECORDS}
+    assert epochs == {"gradients": [1, 2, 3], "similarity": [0, 1, 2, 3]}
+
+
+def test_the_start_of_a_run_that_diverges_at_once_is_recorded(small_spec, load_for, store):
+    """What exploded is what was to be seen."""
+    wild = {"layers": 256, "hidden": 32, "model": "gcn", "norm": "none", "residual": "identity", "activation": "relu"}
+    spec = small_spec.with_values(**wild, attn_dropout=0, dropout=0, epochs=2)
+    result, _ = complete(spec, load_for(spec), store, record=("similarity",))
+    assert (result["status"], result["epochs_run"]) == ("diverged", 0)
+    arrays = read_recording(store.run(result["run_id"]).recording_path("similarity"))
+    assert arrays["epochs"].tolist() == [0]
 
 
 def test_an_unknown_thing_to_record_is_refused(small_spec, load_for, store):

@@ -40,7 +40,7 @@ def test_a_run_records_what_it_is_asked_to(request_for, tmp_path):
         request = {**request_for(epochs=2, seed=len(record)), "record": record}
         run = Store(tmp_path / "results").run(request["run_id"])
         assert worker.compute(request)["status"] == "done"
-        assert run.gradients_path.exists() == bool(record)
+        assert run.recording_path("gradients").exists() == bool(record)
 
 
 def test_a_request_to_stop_is_an_interruption_that_can_be_resumed(request_for):

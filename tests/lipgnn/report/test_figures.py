@@ -4,6 +4,7 @@ import xml.etree.ElementTree as ElementTree
 import pytest
 
 from lipgnn.report.figures import COLOURS, LINES, MARKERS, _grid, draw
+from lipgnn.report.profiles import Course
 from lipgnn.report.series import Panel, Point, Series
 
 
@@ -78,10 +79,73 @@ def test_the_largest_gradient_is_on_a_logarithmic_axis_with_plain_numbers():
     assert "0.5" in texts(draw("largest", logarithms(-0.5, 0.1), "weight_norm", "svg"))
 
 
+def test_a_heat_map_of_similarity_begins_at_layer_0(monkeypatch):
+    from matplotlib.axes import Axes
+
+    extents = []
+    original = Axes.imshow
+    monkeypatch.setattr(Axes, "imshow", lambda *a, **o: extents.append(o["extent"]) or original(*a, **o))
+    columns = [Series(str(layer), [Point(0, 1.0), Point(1, 2.0)]) for layer in (0, 1, 2)]
+    shown = texts(draw("heat", [Panel("none", columns)], "feat_mu", "svg"))
+    assert extents == [(-0.5, 1.5, -0.5, 2.5)]
+    assert "log10 similarity μ of features" in shown
+
+
+def courses():
+    """A series whose end is not known in the first layer, and one that is known in a single layer."""
+    first = [Course(0, math.nan, None, 2, -3.0, -3.0, 1.0), Course(1, 1.0, None, 2, 0.5, 0.0, 2.0)]
+    return [Panel("gat, cora", [Series("relu", first), Series("tanh", [Course(1, 0.0, None, 1, 0.0, 0.0, 0.0)])])]
+
+
+def test_a_profile_draws_the_start_dashed_the_end_solid_and_the_range_shaded(monkeypatch):
+    from matplotlib.axes import Axes
+
+    lines, shades = [], []
+    plot, fill = Axes.plot, Axes.fill_between
+
+    def watched(axes, xs, ys, **style):
+        lines.append((list(xs), [pytest.approx(y, nan_ok=True) for y in ys], style["linestyle"], style["color"]))
+        return plot(axes, xs, ys, **style)
+
+    monkeypatch.setattr(Axes, "plot", watched)
+    monkeypatch.setattr(Axes, "fill_between", lambda axes, *of, **o: shades.append(of) or fill(axes, *of, **o))
+    shown = texts(draw("profile", courses(), "grad_mu", "svg"))
+    assert lines[:2] == [
+        ([0, 1], [1e-3, 10**0.5], "--", COLOURS[0]),
+        ([0, 1], [math.nan, 10.0], "-", COLOURS[0]),
+    ]
+    assert [line[3] for line in lines[2:]] == [COLOURS[1]] * 2
+    assert [list(map(list, of)) for of in shades] == [[[0, 1], [1e-3, 1], [10, 100]], [[1], [1], [1]]]
+    for text in (
+        "gat, cora",
+        "layer",
+        "similarity μ of gradient",
+        "relu",
+        "tanh",
+        "start of training",
+        "end of training",
+    ):
+        assert text in shown
+
+
+def test_a_scatter_plot_names_the_axes_of_every_panel():
+    dots = [Series("none", [Point(-3.0, 0.5)]), Series("identity", [Point(2.0, 0.7), Point(2.1, 0.71)])]
+    other = [Series("none", [Point(-3.0, 4.0)])]
+    panels = [Panel("cora", dots, ("feat_mu", "test_acc")), Panel("cora", other, ("feat_mu", "grad_mu"))]
+    shown = texts(draw("scatter", panels, "test_acc", "svg"))
+    for text in ("test accuracy (%)", "similarity μ of output", "similarity μ of gradient at first layer", "identity"):
+        assert text in shown
+    assert "100" in shown and "70" in shown
+
+
 @pytest.mark.parametrize("kind, suffix", [("heat", "png"), ("heat", "svg"), ("largest", "pdf")])
 def test_recorded_gradients_give_the_same_bytes_each_time(kind, suffix):
     first = draw(kind, logarithms(-3, 1), "weight_norm", suffix)
     assert draw(kind, logarithms(-3, 1), "weight_norm", suffix) == first
+
+
+def test_a_profile_gives_the_same_bytes_each_time():
+    assert draw("profile", courses(), "rank1", "png") == draw("profile", courses(), "rank1", "png")
 
 
 @pytest.mark.parametrize("suffix, start", [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])

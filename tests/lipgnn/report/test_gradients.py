@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lipgnn.errors import UsageError
-from lipgnn.recorded import GRADIENTS, publish_recordings, write_recording
+from lipgnn.recorded import GRADIENTS, SIMILARITY, publish_recordings, write_recording
 from lipgnn.report.gradients import gradient_panels
 from lipgnn.report.layout import Layout
 from lipgnn.report.rows import Results, read_results
@@ -36,7 +36,7 @@ def runs(result_row):
 def store(runs, write_store, tmp_path):
     store = Store(write_store(tmp_path / "results", runs))
     for run in runs:
-        write_recording(store.run(run["run_id"]).gradients_path, arrays_of(run))
+        write_recording(store.run(run["run_id"]).recording_path("gradients"), arrays_of(run))
     return store
 
 
@@ -91,7 +91,7 @@ def test_a_diverged_run_counts_as_far_as_it_came(runs, write_store, tmp_path):
     runs.append(runs[0] | {"run_id": "0" * 12, "seed": 2, "status": "diverged", "epochs_run": 0})
     store = Store(write_store(tmp_path / "results", runs))
     for run in runs[:2]:
-        write_recording(store.run(run["run_id"]).gradients_path, arrays_of(run, run["epochs_run"]))
+        write_recording(store.run(run["run_id"]).recording_path("gradients"), arrays_of(run, run["epochs_run"]))
     (panel,) = panels_from(store.root, "largest")
     assert [point.n for point in panel.series[0].points] == [2, 2, 1, 1]
 
@@ -100,7 +100,7 @@ def test_a_gradient_of_zero_has_no_logarithm_and_no_point(runs, store):
     arrays = arrays_of(runs[0])
     arrays["weight_norm"][2, 0] = 0
     arrays["weight_norm"][3] = 0
-    write_recording(store.run(runs[0]["run_id"]).gradients_path, arrays)
+    write_recording(store.run(runs[0]["run_id"]).recording_path("gradients"), arrays)
     points = panels_from(store.root, "heat")[0].series
     assert [[point.x for point in series.points] for series in points] == [[1, 2], [1, 2, 3], [1, 2, 3]]
     assert [point.x for point in panels_from(store.root, "largest")[0].series[0].points] == [1, 2, 3]
@@ -122,18 +122,31 @@ def test_published_recordings_beside_a_table_draw_the_same(runs, store, tmp_path
 
 
 def test_a_run_without_a_recording_is_named_with_what_to_do(runs, store):
-    store.run(runs[2]["run_id"]).gradients_path.unlink()
+    store.run(runs[2]["run_id"]).recording_path("gradients").unlink()
     with pytest.raises(UsageError, match=f"Run {runs[2]['run_id']} has recorded no gradients") as caught:
         panels_from(store.root, "heat")
     assert "--record gradients --force" in caught.value.hint
 
 
-def test_a_reversible_stack_has_no_gradients_of_inputs(runs, store):
-    arrays = arrays_of(runs[0])
+def test_a_reversible_stack_has_no_gradients_of_inputs(result_row, write_store, tmp_path):
+    run = result_row(stack="reversible", epochs_run=EPOCHS)
+    store = Store(write_store(tmp_path / "results", [run]))
+    arrays = arrays_of(run)
     arrays["input_norm"][:] = np.nan
-    write_recording(store.run(runs[0]["run_id"]).gradients_path, arrays)
+    write_recording(store.run(run["run_id"]).recording_path("gradients"), arrays)
     with pytest.raises(UsageError, match="reversible stack"):
         panels_from(store.root, "heat", "input_norm")
+
+
+def test_similarity_counts_layers_from_the_output_of_the_encoder(result_row, write_store, tmp_path):
+    """Also of a run that came to nothing but its start; what is not finite is left out."""
+    run = result_row(status="diverged", epochs_run=0)
+    store = Store(write_store(tmp_path / "results", [run]))
+    arrays = {name: np.array([[10.0, np.nan, np.inf, 0.1]], np.float32) for name in SIMILARITY}
+    write_recording(store.run(run["run_id"]).recording_path("similarity"), {"epochs": np.array([0]), **arrays})
+    (panel,) = panels_from(store.root, "heat", "grad_mu")
+    assert [(series.label, len(series.points)) for series in panel.series] == [("0", 1), ("1", 0), ("2", 0), ("3", 1)]
+    assert [panel.series[layer].points[0].y for layer in (0, 3)] == pytest.approx([1, -1])
 
 
 def test_other_values_are_refused_and_nothing_is_nothing_to_draw(runs):
