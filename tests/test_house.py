@@ -17,7 +17,7 @@ LEVELS = [
     ("lipgnn.spec", "lipgnn.runtime", "lipgnn.system_memory"),
     ("lipgnn.config", "lipgnn.grid", "lipgnn.study", "lipgnn.norms", "lipgnn.kernels"),
     ("lipgnn.nn",),
-    ("lipgnn.models", "lipgnn.blocks", "lipgnn.flow", "lipgnn.recompute", "lipgnn.reversible"),
+    ("lipgnn.models", "lipgnn.architecture", "lipgnn.blocks", "lipgnn.flow", "lipgnn.recompute", "lipgnn.reversible"),
     (
         "lipgnn.batches",
         "lipgnn.datasets",
@@ -72,6 +72,7 @@ TORCH_FREE += [
     "cli.bench",
     "cli.report",
     "cli.evaluate",
+    "cli.diagnose",
     "cli.datasets",
     "cli.env",
 ]

@@ -9,9 +9,11 @@ import pytest
 import torch
 from torch import nn
 
+from lipgnn.architecture import ACTIVATIONS
+from lipgnn.blocks import Branch
 from lipgnn.catalog import ATTENTION_MODELS, FEATURE_NORMS, MODELS, STACKS
 from lipgnn.errors import UsageError
-from lipgnn.models import ACTIVATIONS, Branch, DeepGNN
+from lipgnn.models import DeepGNN
 from lipgnn.spec import RunSpec
 
 NORMS = ["none", *FEATURE_NORMS]
