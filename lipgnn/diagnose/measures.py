@@ -42,7 +42,7 @@ def dirichlet_energy(graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
     On an undirected graph, whose edges are there in both directions, that is tr(Xᵀ(I − D^-½ A D^-½)X). A self-loop
     adds nothing but its count in d, which makes the Laplacian the augmented one of GCN.
 
-    Reference: Cai & Wang, "A Note on Over-Smoothing for Graph Neural Networks", 2020, definition 1.
+    Reference: Cai & Wang, "A Note on Over-Smoothing for Graph Neural Networks", 2020.
     """
     degrees = graph.in_degrees().double().clamp(min=1)
     return _squared_differences(graph, x.double() * degrees.rsqrt().unsqueeze(1), x.dtype).sum() / 2
@@ -81,6 +81,7 @@ def _squared_differences(graph: dgl.DGLGraph, x: torch.Tensor, dtype: torch.dtyp
 def singular_values(x: torch.Tensor) -> torch.Tensor:
     """Singular values of x (N, W), the largest first, in float64."""
     wide = x.double()
+    # Decompositions refuse what is not finite; they wait for the device in any case.
     if not wide.isfinite().all():
         return torch.full_like(wide[: min(wide.shape), 0], math.nan)
     if x.dtype == torch.float64:

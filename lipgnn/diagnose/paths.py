@@ -10,7 +10,7 @@ and all biases make one row c, because the rows of every P_h sum to one. The len
 are not 0. Every product with a P_h is one over the edges: no N×N matrix is ever made.
 
 Reference: Dong, Cordonnier & Loukas, "Attention is Not All You Need: Pure Attention Loses Rank Doubly Exponentially
-with Depth", ICML 2021, theorem 2.1; heads side by side, and K as part of a path, are ours.
+with Depth", ICML 2021; heads side by side, and K as part of a path, are ours.
 """
 
 from __future__ import annotations

@@ -238,3 +238,12 @@ def test_the_largest_features_of_float32_do_not_overflow(reference):
     large = x / x.abs().max() * torch.finfo(torch.float32).max
     found = all_of(reference.small_graph(), large)
     assert all(value.isfinite() for name, value in found.items() if name not in ("entropy", "saturated"))
+
+
+def test_no_tensor_is_made_on_a_default_device(reference):
+    """With that device set to one without data, anything made there would fail or have no value."""
+    graph, x = reference.small_graph(), reference.normal(0, 7, 3)
+    with torch.device("meta"):
+        found = all_of(graph, x.float()) | all_of(graph, x)
+        centered = [residual(x, TWO, center) for center in measures.CENTERS]
+    assert all(value.device.type == "cpu" for value in (*found.values(), *centered))

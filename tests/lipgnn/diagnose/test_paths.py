@@ -186,3 +186,10 @@ def test_shares_of_nothing_and_of_what_is_not_finite_are_refused(factor, referen
             parameter.mul_(factor)
     with pytest.raises(RunFailed, match="relative error"):
         path_shares(deep, graph, reference.normal(5, 7, 3))
+
+
+def test_no_tensor_is_made_on_a_default_device(reference):
+    deep, graph, x = network(reference, "gt"), reference.small_graph(), reference.normal(5, 7, 3)
+    expected = path_shares(deep, graph, x), single_paths(deep, graph, x, count=27)
+    with torch.device("meta"):
+        assert (path_shares(deep, graph, x), single_paths(deep, graph, x, count=27)) == expected
