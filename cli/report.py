@@ -132,7 +132,8 @@ def command(
         records = defaults.get("record") or ("similarity" if figure == "profile" else "gradients",)
         value = value if record_of(value) or "value" in given else RECORDS[records[0]][0]
         options["value"] = "test_acc"
-    table = _table(keep_where(found.rows, where), **options, whole=study is not None)
+    papers = defaults.get("papers", ("",))
+    table = _table(keep_where(found.rows, where), **options, whole=study is not None, papers=papers)
     for note in found.notes:
         console.note(note)
     if failures := len(found.failures()):
@@ -158,6 +159,7 @@ def _table(
     baseline: str | None,
     published: bool,
     whole: bool,
+    papers: tuple[str, ...],
     **layout: Any,
 ) -> Table:
     from lipgnn.report.layout import choose_layout
@@ -169,9 +171,9 @@ def _table(
     if baseline:
         table = compare(table, baseline)
     if published:
-        table = add_published(table, read_published())
-    if published and whole:
-        table = complete_published(table, read_published())
+        known = [entry for entry in read_published() if entry.paper.startswith(papers)]
+        table = add_published(table, known)
+        table = complete_published(table, known) if whole else table
     return sort_rows(table, sort) if sort else table
 
 

@@ -93,6 +93,7 @@ DATASETS: dict[str, DatasetEntry] = {
     "citeseer": _planetoid("citations between computer-science papers, 6 topics", "b7277d34a3c61321"),
     "pubmed": _planetoid("citations between diabetes papers, 3 types", "29c28cc750352a49"),
     "planted": DatasetEntry("a small planted partition, for tests and demonstrations", {}, "generated", "lipgnn"),
+    "complete": DatasetEntry("200 nodes, each linked to all: attention without a graph", {}, "generated", "lipgnn"),
     "chameleon": _geom_gcn("links between Wikipedia pages, 5 traffic classes"),
     "squirrel": _geom_gcn("links between Wikipedia pages, 5 traffic classes"),
     "film": _geom_gcn("actors named on the same page, 5 types"),

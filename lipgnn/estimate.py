@@ -18,6 +18,7 @@ _EDGES = {
     "citeseer": 12431,
     "pubmed": 108365,
     "planted": 3058,
+    "complete": 40000,
     "ogbn-arxiv": 1335586,
     "ogbn-arxiv:undirected": 2484941,
 }

@@ -32,7 +32,8 @@ from lipgnn.spec import FIELDS, HOW, parse_value
 
 FOLDER = Path(__file__).parent / "studies"
 SCALES = ("small", "paper")
-# Options of a report that a study can give, and whether each is a list; `figure_value` is the value of its figure.
+# Options of a report that a study can give, and whether each is a list; `figure_value` is the value of its figure, and
+# `papers` are those, by how their names begin, whose numbers belong to it.
 REPORT = {
     "rows": True,
     "cols": True,
@@ -44,6 +45,7 @@ REPORT = {
     "compare": False,
     "figure": False,
     "figure_value": False,
+    "papers": True,
 }
 _KEYS = ("title", "record", "report", "protocol", *TABLES, *SCALES)
 

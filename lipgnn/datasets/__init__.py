@@ -11,7 +11,7 @@ import os
 from pathlib import Path
 
 from lipgnn.catalog import UNDIRECTED
-from lipgnn.datasets import planted
+from lipgnn.datasets import complete, planted
 from lipgnn.datasets.dataset import Dataset, prepare
 from lipgnn.datasets.formats import detect
 from lipgnn.datasets.locate import data_directory, locate
@@ -83,8 +83,9 @@ def read(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None) 
     if isinstance(name_or_path, str) and name_or_path.endswith(UNDIRECTED):
         source = read(name_or_path.removesuffix(UNDIRECTED), data_dir=data_dir)
         return dataclasses.replace(source, name=source.name + UNDIRECTED, directed=False)
-    if name_or_path == planted.NAME:
-        return planted.generate()
+    for generated in (planted, complete):
+        if name_or_path == generated.NAME:
+            return generated.generate()
     if is_trees(name_or_path):
         graphs = parse_trees(name_or_path).graphs
         raise UsageError(

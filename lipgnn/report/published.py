@@ -25,6 +25,7 @@ class Published:
     mean, std : as fractions where it is an accuracy; std is None where the paper has none.
     depth : the number of layers.
     source : how it was read and what differs from a run of ours.
+    residual : the residual connection, where the number is of that one and no other.
     """
 
     paper: str
@@ -38,13 +39,15 @@ class Published:
     std: float | None
     depth: int
     source: str
+    residual: str | None = None
 
     def matches(self, value: str, spec: Mapping[str, Any]) -> bool:
         """Whether this is the number for a cell of runs with these options; depth counts where it is fixed.
 
         A test accuracy is one at whichever epoch it was taken, and `trees:5:250` is `trees:5` scaled down.
         """
-        same = all(spec.get(name) == getattr(self, name) for name in ("missing", "model", "norm"))
+        names = ("missing", "model", "norm", *(("residual",) if self.residual else ()))
+        same = all(spec.get(name) == getattr(self, name) for name in names)
         data = spec.get("dataset") == self.dataset or self.scaled_down(spec)
         return same and data and value in _SAME.get(self.value, (self.value,)) and self._has_depth_of(spec)
 
@@ -67,6 +70,7 @@ def read_published() -> list[Published]:
                 "mean": float(row["mean"]),
                 "std": float(row["std"]) if row["std"] else None,
                 "depth": int(row["depth"]),
+                "residual": row["residual"] or None,
             }
         )
         for row in csv.DictReader(text.splitlines())

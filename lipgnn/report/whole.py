@@ -52,4 +52,5 @@ def _agrees(entry: Published, values: dict[str, Any]) -> bool:
 
 def _fields(entry: Published) -> dict[str, Any]:
     """What an entry is of, by the names of a run's fields."""
-    return {name: getattr(entry, name) for name in ("dataset", "missing", "model", "norm")} | {"layers": entry.depth}
+    named = {name: getattr(entry, name) for name in ("dataset", "missing", "model", "norm")} | {"layers": entry.depth}
+    return named | ({"residual": entry.residual} if entry.residual else {})

@@ -15,7 +15,7 @@ def row(result_row):
     return make
 
 
-@pytest.mark.parametrize("dataset", ["cora", "citeseer", "pubmed", "planted"])
+@pytest.mark.parametrize("dataset", ["cora", "citeseer", "pubmed", "planted", "complete"])
 def test_known_sizes_are_those_of_the_data(dataset):
     assert edges_of(dataset) == load(dataset).edges.shape[1]
 

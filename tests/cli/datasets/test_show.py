@@ -13,7 +13,7 @@ def test_list_shows_published_counts(invoke):
     assert counts["cora"] == [2708, 5278, 1433, 7]
     assert counts["citeseer"] == [3327, 4552, 3703, 6]
     assert counts["pubmed"] == [19717, 44324, 500, 3]
-    assert list(rows) == ["cora", "citeseer", "pubmed", "planted"]
+    assert list(rows) == ["cora", "citeseer", "pubmed", "planted", "complete"]
 
 
 def test_list_for_people_names_what_is_absent(invoke):

@@ -1,6 +1,6 @@
 import pytest
 
-from lipgnn.catalog import MODELS, parse_norm
+from lipgnn.catalog import MODELS, RESIDUALS, parse_norm
 from lipgnn.report.published import read_published
 from lipgnn.report.rows import VALUES
 
@@ -20,6 +20,8 @@ def test_the_published_numbers_are_those_of_the_papers():
     assert len(trees) == 26
     assert (trees["trees:5", "gat"], trees["trees:8", "ggnn"]) == (0.41, 0.16)
     assert ("trees:7", "gin") not in trees
+    deep = {(entry.dataset, entry.depth): entry.mean for entry in numbers if "GCNII" in entry.paper}
+    assert deep == {("cora", 64): 0.855, ("citeseer", 32): 0.734, ("pubmed", 16): 0.803}
 
 
 @pytest.mark.parametrize("entry", read_published(), ids=lambda e: f"{e.dataset}-{e.missing}-{e.model}-{e.norm}")
@@ -27,6 +29,7 @@ def test_every_published_number_is_in_the_words_of_a_run_and_has_a_source(entry)
     assert entry.model in MODELS
     assert entry.value in VALUES
     parse_norm(entry.norm)
+    assert entry.residual in (None, *RESIDUALS)
     assert 0 < entry.mean <= 1
     assert entry.paper and entry.table and entry.source and entry.depth >= 1
 
@@ -50,3 +53,10 @@ def test_fewer_trees_are_the_same_trees_scaled_down():
         assert (entry.matches("train_acc", spec), entry.scaled_down(spec)) == (matches, scaled)
     cora = next(e for e in read_published() if e.dataset == "cora")
     assert not cora.scaled_down({"dataset": "cora:undirected"})
+
+
+def test_a_number_that_is_of_one_residual_connection_is_of_no_other():
+    entry = next(e for e in read_published() if e.residual == "initial" and e.dataset == "cora")
+    cell = {"dataset": "cora", "missing": 0.0, "model": "gcn", "norm": "none", "layers": 64, "residual": "initial"}
+    assert entry.matches("test_acc", cell)
+    assert not entry.matches("test_acc", {**cell, "residual": "identity"})

@@ -55,6 +55,18 @@ def test_fewer_trees_stand_in_the_column_of_all(result_row):
     assert table.cells[("gat", "layer", 4.0), ("trees:8", 9)].published.mean == 0.11
 
 
+def test_numbers_of_one_residual_connection_stand_in_its_rows(result_row):
+    layout = Layout(("model", "residual", "weight_norm"), ("dataset", "layers"))
+    runs = [
+        result_row(model="gcn", norm="none", residual=residual, layers=64, dataset="cora")
+        for residual in ("identity", "initial")
+    ]
+    table = whole(runs, layout)
+    assert table.cells[("gcn", "identity", "none"), ("cora", 64)].published is None
+    shown = {col: cell.published.mean for (row, col), cell in table.cells.items() if row == ("gcn", "initial", "none")}
+    assert shown == {("cora", 64): 0.855, ("citeseer", 32): 0.734, ("pubmed", 16): 0.803}
+
+
 @pytest.mark.parametrize("value", ["val_acc", "seconds"])
 def test_where_nothing_was_published_nothing_is_added(result_row, value):
     table = build_table([result_row(norm="lip")], Layout(("norm",), ("dataset",), value=value))
