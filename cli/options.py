@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import Field
 from pathlib import Path
 from typing import Any
 
 import click
 
+from lipgnn.catalog import PRESETS
 from lipgnn.spec import FIELDS
 
 Command = Callable[..., Any]
@@ -21,16 +23,22 @@ def spec_options(command: Command) -> Command:
     Values arrive as text and are checked by the specification itself, so that flags, variables and files are
     refused with the same words.
     """
-    return _options_of_fields(command, lists=False)
+    return _options_of_fields(command, FIELDS, lists=False)
+
+
+def spec_options_but(*names: str) -> Callable[[Command], Command]:
+    """The same without the options of some fields, for a command to have its own."""
+    fields = {name: field for name, field in FIELDS.items() if name not in names}
+    return lambda command: _options_of_fields(command, fields, lists=False)
 
 
 def list_options(command: Command) -> Command:
     """The same options, each taking a list of values; `--seeds` is another name of `--seed`."""
-    return _options_of_fields(command, lists=True)
+    return _options_of_fields(command, FIELDS, lists=True)
 
 
-def _options_of_fields(command: Command, *, lists: bool) -> Command:
-    for name, field in reversed(FIELDS.items()):
+def _options_of_fields(command: Command, fields: Mapping[str, Field], *, lists: bool) -> Command:
+    for name, field in reversed(fields.items()):
         choices = field.metadata.get("choices")
         metavar = f"[{'|'.join(choices)}]" if choices else _METAVARS[field.type]
         flags = [f"--{name.replace('_', '-')}"]
@@ -53,6 +61,13 @@ def config_option(command: Command) -> Command:
         "--config",
         type=click.Path(path_type=Path),
         help="TOML file with the same options as keys; flags and LIPGNN_* variables beat it.",
+    )(command)
+
+
+def preset_option(command: Command) -> Command:
+    """`--preset NAME`."""
+    return click.option(
+        "--preset", metavar=f"[{'|'.join(PRESETS)}]", help="Values by depth where none are given; see --print-config."
     )(command)
 
 

@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from cli import console
-from cli.options import debug_option, json_option, list_options, results_option
+from cli.options import debug_option, json_option, list_options, preset_option, results_option
 from cli.signals import StopRequest
 from cli.sweep_plan import show_plan
 from cli.sweep_view import SweepView
@@ -49,6 +49,7 @@ EXIT_INTERRUPTED = 130
 @click.option("--scale", metavar="[small|paper]", help="Hours on two cores, or the full protocol.  [default: small]")
 @click.option("--protocol", metavar="NAME", help="One of the study's protocols.  [default: its first]")
 @list_options
+@preset_option
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUES", help="Any option in this form; may be repeated."
 )
@@ -79,6 +80,7 @@ def command(
     study: str | None,
     scale: str | None,
     protocol: str | None,
+    preset: str | None,
     settings: tuple[str, ...],
     dry_run: bool,
     retry: tuple[str, ...],
@@ -101,8 +103,10 @@ def command(
     store = Store(results)
     lists = _lists(settings, options)
     taken = _study(study, file, scale, protocol)
+    if taken and preset:
+        raise UsageError("A study says itself what its runs are, and takes no preset.", "Leave --preset out.")
     grids = taken.grids(lists) if taken else [(read_grid(file) if file else Grid()).with_values(lists)]
-    runs, left_out = runs_of(grids, os.environ)
+    runs, left_out = runs_of(grids, os.environ, preset)
     kept = read_kept(kept_path(results, study)) if study else []
     further = read_all_kept(results) if dry_run else []
     # The data of a study may be far away; what it would cost can be told all the same.

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli import console
-from cli.options import config_option, debug_option, json_option, results_option, spec_options
+from cli.options import config_option, debug_option, json_option, preset_option, results_option, spec_options
 from cli.signals import StopRequest
 from lipgnn.catalog import ATTENTION_MODELS, METRICS
 from lipgnn.config import Resolved, command_for, resolve, unknown_variables
@@ -30,6 +30,7 @@ Examples:
   lipgnn train --layers 25 --norm none --record gradients
   lipgnn train --dataset ogbn-arxiv --layers 10 --norm lip --batch-size 1024
   lipgnn train --dataset trees:4 --model gat --norm lip --kappa 0.25
+  lipgnn train --layers 128 --preset deep
   lipgnn train --config run.toml --lr 0.002
   lipgnn train --print-config > run.toml
 
@@ -40,6 +41,7 @@ The same command again prints the stored result, or goes on where it was interru
 @click.command("train", epilog=EPILOG)
 @spec_options
 @config_option
+@preset_option
 @results_option
 @click.option("--print-config", is_flag=True, help="Print the complete run as TOML, with the source of each value.")
 @click.option("--save-every", type=click.IntRange(min=1), default=10, show_default=True, help="Epochs per checkpoint.")
@@ -51,6 +53,7 @@ The same command again prints the stored result, or goes on where it was interru
 @debug_option
 def command(
     config: Path | None,
+    preset: str | None,
     results: Path,
     print_config: bool,
     save_every: int,
@@ -62,7 +65,7 @@ def command(
     **options: Any,
 ) -> int:
     """Train one network and store the result."""
-    resolved = resolve({k: v for k, v in options.items() if v is not None}, os.environ, config)
+    resolved = resolve({k: v for k, v in options.items() if v is not None}, os.environ, config, preset)
     for variable in unknown_variables(os.environ):
         console.note(f"Note: {variable} is not a variable of lipgnn and was ignored.")
     if print_config:

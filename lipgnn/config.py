@@ -1,4 +1,4 @@
-"""Where the values of a run come from: flag, environment, file, data set, model, built-in — in this order."""
+"""Where the values of a run come from: flag, environment, file, preset, data set, model, built-in — in this order."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import ParseError
 
-from lipgnn.catalog import MODELS, dataset_entry
+from lipgnn.catalog import MODELS, dataset_entry, preset_values
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.neighbors_match import is_trees, parse_trees, protocol
 from lipgnn.spec import FIELDS, HOW, RunSpec, parse_value
@@ -39,7 +39,9 @@ class Resolved:
         return tomlkit.dumps(document)
 
 
-def resolve(flags: Mapping[str, Any], environ: Mapping[str, str], config: Path | None = None) -> Resolved:
+def resolve(
+    flags: Mapping[str, Any], environ: Mapping[str, str], config: Path | None = None, preset: str | None = None
+) -> Resolved:
     """Merge the places a value can come from; an explicit value always beats a default.
 
     Parameters
@@ -47,10 +49,11 @@ def resolve(flags: Mapping[str, Any], environ: Mapping[str, str], config: Path |
     flags : values given on the command line, only those given.
     environ : the process environment; `LIPGNN_<FIELD>` sets a field.
     config : a TOML file with fields as keys.
+    preset : a name of the catalog's PRESETS.
 
     Raises
     ------
-    UsageError : an unknown key or a wrong value, with the place it came from.
+    UsageError : an unknown key, name or a wrong value, with the place it came from.
     """
     chosen: dict[str, tuple[Any, str]] = {}
     for values, source in (
@@ -62,13 +65,18 @@ def resolve(flags: Mapping[str, Any], environ: Mapping[str, str], config: Path |
             if name not in FIELDS:
                 raise unknown_name(f"option in {source}", name, FIELDS)
             chosen[name] = (_checked(name, value, source), source)
-    dataset = chosen.get("dataset", (FIELDS["dataset"].default, ""))[0]
-    model = chosen.get("model", (FIELDS["model"].default, ""))[0]
-    layers = [
+
+    def given(name: str) -> Any:
+        return chosen[name][0] if name in chosen else FIELDS[name].default
+
+    dataset, model = given("dataset"), given("model")
+    defaults_of = [
         (_defaults_of(dataset, model), f"default of data set {dataset}"),
         (MODELS[model].defaults, f"default of model {model}"),
     ]
-    for defaults, source in layers:
+    if preset:
+        defaults_of.insert(0, (preset_values(preset, model, given("layers")), f"preset {preset}"))
+    for defaults, source in defaults_of:
         for name, value in defaults.items():
             chosen.setdefault(name, (value, source))
     spec = RunSpec(**{name: value for name, (value, _) in chosen.items()})

@@ -110,10 +110,12 @@ class Grid:
                 yield chosen
 
 
-def runs_of(grids: Iterable[Grid], environ: Mapping[str, str]) -> tuple[list[RunSpec], list[str]]:
+def runs_of(
+    grids: Iterable[Grid], environ: Mapping[str, str], preset: str | None = None
+) -> tuple[list[RunSpec], list[str]]:
     """All runs of several grids in order, each once, and why some combinations are none.
 
-    Values not in the grid come from the environment and the defaults, as for a single run.
+    Values not in the grid come from the environment, the preset and the defaults, as for a single run.
 
     Raises
     ------
@@ -124,7 +126,7 @@ def runs_of(grids: Iterable[Grid], environ: Mapping[str, str]) -> tuple[list[Run
     for grid in grids:
         for chosen in grid.combinations():
             try:
-                runs[resolve(chosen, environ).spec] = None
+                runs[resolve(chosen, environ, preset=preset).spec] = None
             except UsageError as error:
                 refused[error.message] = refused.get(error.message, 0) + 1
     if not runs:

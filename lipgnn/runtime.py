@@ -13,7 +13,7 @@ import platform
 import resource
 import sys
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
@@ -107,6 +107,19 @@ def seed_all(seed: int) -> None:
     """Seed every generator a run draws from: torch on all devices, and DGL."""
     _import("torch").manual_seed(seed)
     _import("dgl").seed(seed)
+
+
+@contextlib.contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch compute with a single thread for a while."""
+    import torch
+
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 class PerGraph:

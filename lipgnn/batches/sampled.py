@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
 import warnings
 from collections.abc import Iterator
 from typing import Any
@@ -13,7 +12,7 @@ from lipgnn.batches.batch import Batch, generator_of, shuffled
 from lipgnn.batches.whole import WholeGraph
 from lipgnn.datasets import Dataset
 from lipgnn.flow import Hop
-from lipgnn.runtime import dgl
+from lipgnn.runtime import dgl, one_thread
 from lipgnn.spec import RunSpec
 
 
@@ -55,21 +54,11 @@ def _one_by_one(loader: Any) -> Iterator[Any]:
         warnings.simplefilter("ignore")
         samples = iter(loader)
     while True:
-        with _one_thread():
+        with one_thread():
             sample = next(samples, None)
         if sample is None:
             return
         yield sample
-
-
-@contextlib.contextmanager
-def _one_thread() -> Iterator[None]:
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    try:
-        yield
-    finally:
-        torch.set_num_threads(threads)
 
 
 def _rows(features: torch.Tensor, nodes: torch.Tensor) -> torch.Tensor:

@@ -11,6 +11,7 @@ from torch.nn.utils import parametrize
 
 from lipgnn.catalog import WeightNorm
 from lipgnn.norms import SpectralBound
+from lipgnn.runtime import one_thread
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +61,8 @@ def initialize(maps: Iterable[LinearMap], how: str) -> None:
 
 def bound_weights(maps: Iterable[LinearMap], norm: WeightNorm, layers: int) -> None:
     """Bound the largest singular value of every head of every map, in a network of so many layers."""
-    for linear in maps:
-        limit = norm.limit(layers)
-        linear.add(SpectralBound(linear.weight, limit=limit, fixed=norm.fixed, heads=linear.heads))
+    limit = norm.limit(layers)
+    # Threads that wait for each other cost a hundred times what these small decompositions do.
+    with one_thread():
+        for linear in maps:
+            linear.add(SpectralBound(linear.weight, limit=limit, fixed=norm.fixed, heads=linear.heads))

@@ -30,6 +30,14 @@ def computed(monkeypatch):
     return cells
 
 
+def test_a_preset_follows_the_depth_of_every_run_and_is_not_for_studies(invoke, computed):
+    small = ("--dataset", "planted", "--hidden", 2, "--heads", 2, "--epochs", 1)
+    assert invoke("sweep", *small, "--layers", "2,3", "--preset", "deep")[0] == 0
+    assert [(cell.spec.layers, cell.spec.weight_norm) for cell in computed] == [(2, "fix:4/L"), (3, "fix:4/L")]
+    code, _, err = invoke("sweep", "--study", "first", "--preset", "deep")
+    assert code == 2 and "takes no preset" in err
+
+
 def test_a_dry_run_shows_the_plan_and_writes_nothing(invoke, tmp_path):
     code, out, err = invoke(*GRID, "--dry-run")
     assert code == 0

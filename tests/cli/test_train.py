@@ -89,6 +89,13 @@ def test_print_config_is_a_run_of_its_own(invoke, tmp_path):
     assert from_file["run_id"] == from_flags["run_id"]
 
 
+def test_a_preset_is_shown_by_print_config(invoke):
+    _, text, _ = invoke("train", "--layers", 128, "--preset", "deep", "--print-config")
+    assert "# preset deep" in text and "layers = 128 # flag" in text
+    code, out, err = invoke("train", "--preset", "depe")
+    assert (code, out) == (2, "") and "Did you mean 'deep'?" in err
+
+
 def test_a_variable_sets_an_option_and_a_mistyped_one_is_told(invoke, monkeypatch):
     monkeypatch.setenv("LIPGNN_SEED", "5")
     monkeypatch.setenv("LIPGNN_SEEED", "6")

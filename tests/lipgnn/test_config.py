@@ -26,6 +26,24 @@ def test_flag_beats_variable_beats_file_beats_built_in(file):
     assert resolved.sources["hidden"] == "built-in"
 
 
+def test_a_preset_gives_way_to_what_was_asked_for_and_is_named(tmp_path):
+    resolved = resolve({"layers": 128, "lr": 0.25}, {"LIPGNN_NORM": "none"}, preset="deep")
+    assert (resolved.spec.lr, resolved.spec.norm) == (0.25, "none")
+    assert (resolved.spec.residual, resolved.sources["residual"]) == ("identity", "preset deep")
+    assert resolved.sources["weight_norm"] == "preset deep" and resolved.spec.weight_norm != "none"
+
+
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("layers", [1, 2, 30, 1000])
+def test_a_preset_is_a_run_for_every_model_and_depth(model, layers):
+    assert resolve({"model": model, "layers": layers}, {}, preset="deep").spec.layers == layers
+
+
+def test_an_unknown_preset_is_refused_with_the_nearest():
+    with pytest.raises(UsageError, match="Unknown preset 'dep'"):
+        resolve({}, {}, preset="dep")
+
+
 @pytest.mark.parametrize("place", ["flag", "variable"])
 @pytest.mark.parametrize("name", list(FIELDS))
 def test_no_default_overrides_what_was_asked_for(name, place):

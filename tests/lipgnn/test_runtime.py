@@ -7,7 +7,7 @@ import torch
 
 from lipgnn import runtime
 from lipgnn.errors import EnvironmentBroken, UsageError
-from lipgnn.runtime import PerGraph
+from lipgnn.runtime import PerGraph, one_thread
 
 
 @pytest.fixture
@@ -67,6 +67,17 @@ def test_a_seed_fixes_what_follows():
     first = torch.rand(3)
     runtime.seed_all(7)
     assert torch.equal(torch.rand(3), first)
+
+
+def test_one_thread_for_a_while_whatever_happens():
+    torch.set_num_threads(3)
+    try:
+        with pytest.raises(ZeroDivisionError), one_thread():
+            assert torch.get_num_threads() == 1
+            raise ZeroDivisionError
+        assert torch.get_num_threads() == 3
+    finally:
+        torch.set_num_threads(1)
 
 
 def test_versions_are_read_without_importing():
