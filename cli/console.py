@@ -71,6 +71,11 @@ def print_json(value: Any) -> None:
     print(json.dumps(value, ensure_ascii=False, allow_nan=False))
 
 
+def print_text(text: str) -> None:
+    """A line on stdout."""
+    out().print(Text(clean(text)), soft_wrap=True)
+
+
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None, below: Iterable[str] = ()
 ) -> None:

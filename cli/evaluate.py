@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli import console
+from cli.certificate import certificate_of, certify_arguments, certify_options, show_certificate
 from cli.options import debug_option, json_option, results_option
 from lipgnn.catalog import METRICS
 from lipgnn.errors import DataError
@@ -23,6 +24,7 @@ Examples:
   lipgnn evaluate 3f2a
   lipgnn evaluate results/runs/3f2a91c07b5d
   lipgnn evaluate best.safetensors --dataset my-cora.npz --json
+  lipgnn evaluate 3f2a --certify --tries 100
 """
 
 
@@ -31,11 +33,24 @@ Examples:
 @click.option("--dataset", metavar="NAME", help="Another data set of the same shape.")
 @click.option("--split", metavar="NAME", help="Another split than the one trained on.")
 @click.option("--device", metavar="NAME", default="auto", show_default=True, help="auto, cpu, cuda or cuda:K.")
+@certify_options
 @results_option
 @json_option
 @debug_option
-def command(model: str, dataset: str | None, split: str | None, device: str, results: Path, as_json: bool) -> int:
-    """Evaluate a saved model: accuracy, classes, confusion, attention."""
+def command(
+    model: str,
+    dataset: str | None,
+    split: str | None,
+    device: str,
+    certify: bool,
+    radii: str | None,
+    tries: int | None,
+    results: Path,
+    as_json: bool,
+) -> int:
+    """Evaluate a saved model: accuracy, classes, confusion, attention, and what is certain about it."""
+    arguments = certify_arguments(certify, radii, tries)
+
     from lipgnn.evaluate import model_path
 
     path = model_path(model, Store(results))
@@ -45,7 +60,7 @@ def command(model: str, dataset: str | None, split: str | None, device: str, res
     from lipgnn.runtime import choose_device
 
     saved = load_model(path)
-    data = _data(saved, dataset, split)
+    data = data_for(saved, dataset, split)
     chosen, reason = choose_device(device)
     evaluation = asdict(evaluate(saved, data, chosen))
     summary = {
@@ -55,14 +70,15 @@ def command(model: str, dataset: str | None, split: str | None, device: str, res
         "trained_on": saved.fingerprint,
         "device": str(chosen),
     }
+    certificate = {} if arguments is None else {"certificate": certificate_of(saved, data, chosen, arguments)}
     if as_json:
-        console.print_json({**summary, **evaluation})
+        console.print_json({**summary, **evaluation, **certificate})
     else:
-        _show({**summary, **evaluation}, f"{chosen} ({reason})")
+        _show({**summary, **evaluation, **certificate}, f"{chosen} ({reason})")
     return 0
 
 
-def _data(saved: SavedModel, dataset: str | None, split: str | None) -> Dataset:
+def data_for(saved: SavedModel, dataset: str | None, split: str | None) -> Dataset:
     """The data to evaluate on; the model's own data must be the very data it was trained on."""
     from lipgnn.datasets import load
 
@@ -87,6 +103,8 @@ def _show(result: dict[str, Any], device: str) -> None:
     if result["attention_entropy"] is not None:
         layers = ((k, value) for k, value in enumerate(result["attention_entropy"], start=1))
         console.print_table(["layer", "attention entropy"], layers, title="Attention (1 is uniform)")
+    if "certificate" in result:
+        show_certificate(result["certificate"])
 
 
 def _show_classes(result: dict[str, Any]) -> None:

@@ -32,6 +32,7 @@ def test_no_text_from_outside_is_markup_or_steers_the_terminal(capsys, text):
     console.note(text)
     console.print_panel(text, [("name", text)])
     console.print_table(["a"], [[text]], title=text)
+    console.print_text(text)
     captured = capsys.readouterr()
     assert not {c for c in captured.out + captured.err if not c.isprintable()} - {"\n"}
 

@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import math
+from functools import partial
+
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,3 +45,28 @@ def test_the_own_features_come_from_the_self_loop_alone(loops, reference):
     first, second = x.numpy()
     total = np.stack([first, first + second] if loops else [0 * first, first])
     np.testing.assert_allclose(conv(graph, x).detach(), mlp(reference.arrays(conv), total, training=False), atol=1e-9)
+
+
+@settings(max_examples=25, deadline=None)
+@given(data=st.data(), complete=st.sampled_from(["loops", "nothing"]), seed=st.integers(0, 99))
+def test_the_jacobian_stays_within_the_bound(data, complete, seed, reference):
+    graph = data.draw(reference.graphs(complete=complete))
+    conv = reference.redraw(GINConv(3, 4), seed=seed).eval()
+    conv.apply_func[1].running_var.copy_(reference.normal(seed, 4).abs() / 10)
+    x = reference.normal(seed + 1, graph.num_nodes(), 3)
+    assert reference.spectral_norm(reference.jacobian(partial(conv, graph), x)) <= conv.lipschitz_bound(graph) + 1e-12
+
+
+def test_the_bound_is_reached_where_nothing_is_cut_off(reference):
+    """On a complete graph the adjacency matrix stretches equal features by their number, and no ReLU is off."""
+    graph = reference.build([(j, i) for i in range(3) for j in range(3)], nodes=3)
+    conv = reference.redraw(GINConv(2, 2), seed=1).eval()
+    with torch.no_grad():
+        conv.apply_func[0].bias.fill_(1e3)
+        conv.apply_func[1].weight.abs_()
+    scale = conv.apply_func[1].weight.detach() / math.sqrt(1 + 1e-5)
+    maps = [conv.apply_func[3].weight.detach(), scale[:, None] * conv.apply_func[0].weight.detach()]
+    stretch = reference.spectral_norm(reference.jacobian(partial(conv, graph), reference.normal(0, 3, 2)))
+    assert stretch == pytest.approx(3 * reference.spectral_norm(maps[0] @ maps[1]), rel=1e-10)
+    bound = 3 * reference.spectral_norm(maps[0]) * reference.spectral_norm(maps[1])
+    assert conv.lipschitz_bound(graph) == pytest.approx(bound, rel=1e-10)

@@ -1,0 +1,162 @@
+"""Bounds against Jacobians, random pairs of inputs, and decompositions of small networks."""
+
+import math
+from functools import partial
+
+import numpy as np
+import pytest
+import torch
+
+from lipgnn.certify import Bound, layer_bounds, network_bound
+from lipgnn.certify.bounds import GELU_SLOPE
+from lipgnn.models import DeepGNN
+
+ATTENTION = ("gat", "gt")
+# Every kind of block with a bound.
+BOUNDED = [
+    {"model": model, "residual": residual}
+    for model in (*ATTENTION, "gcn", "gin")
+    for residual in ("none", "identity", "scaled", "initial")
+    if not (model == "gin" and residual == "initial")
+]
+BOUNDED += [{"mlp": "2x", "residual": residual} for residual in ("none", "identity", "initial")]
+BOUNDED += [{"model": model, "stack": "reversible", "residual": "scaled"} for model in ("gat", "gcn")]
+BOUNDED += [{"model": model, "activation": activation} for model in ("gat", "gcn") for activation in ("gelu", "tanh")]
+BOUNDED += [
+    {"feature": "batch", "norm_place": place, "residual": residual}
+    for place in ("branch", "sum", "pre")
+    for residual in ("identity", "initial")
+]
+BOUNDED += [{"model": model, "weight_norm": "fix:0.5", "residual": "identity"} for model in ("gat", "gt", "gcn", "gin")]
+
+
+def name_of(options):
+    return "-".join(map(str, options.values()))
+
+
+def network(reference, seed=1, *, model="gat", feature=None, **options):
+    """Three layers of width 4 in float64 and evaluation, with LipschitzNorm where there is attention."""
+    norms = (["lip"] if model in ATTENTION else []) + ([feature] if feature else [])
+    deep = DeepGNN(
+        3, 2, **{"layers": 3, "hidden": 2, "heads": 2, "norm": "+".join(norms) or "none"} | options, model=model
+    )
+    reference.redraw(deep, seed)
+    for module in deep.modules():
+        if isinstance(module, torch.nn.BatchNorm1d):
+            module.running_var.copy_(1 / (1 + reference.normal(seed, len(module.running_var)).square()))
+    return deep.eval()
+
+
+@pytest.mark.parametrize("options", BOUNDED, ids=name_of)
+def test_no_jacobian_exceeds_the_bound(options, reference):
+    graph = reference.small_graph()
+    deep = network(reference, **options)
+    bounds = layer_bounds(deep, graph)
+    for seed in range(2):
+        x = 10.0 ** (seed - 1) * reference.normal(seed, 7, 3)
+        start = inputs = deep.encoder(x).detach()
+        first = {"start": start} if deep.needs_start else {}
+        for block, bound in zip(deep.blocks, bounds, strict=True):
+            of_input = reference.jacobian(partial(block, graph, **first), inputs)
+            assert reference.spectral_norm(of_input) <= bound.value
+            if deep.needs_start:
+                of_start = reference.jacobian(partial(block, graph, inputs), start)
+                assert reference.spectral_norm(of_start) <= bound.start
+            inputs = block(graph, inputs, **first).detach()
+        whole = reference.jacobian(partial(deep, graph), x)
+        assert reference.spectral_norm(whole) <= network_bound(deep, bounds).value
+
+
+@pytest.mark.parametrize("options", BOUNDED[::3], ids=name_of)
+def test_no_pair_of_inputs_gets_farther_apart_than_the_bound_allows(options, reference):
+    graph = reference.small_graph()
+    deep = network(reference, **options)
+    bound = network_bound(deep, layer_bounds(deep, graph)).value
+    with torch.no_grad():
+        for seed in range(20):
+            x = reference.normal(seed, 7, 3)
+            y = x + 10.0 ** (seed % 5 - 3) * reference.normal(seed + 100, 7, 3)
+            assert (deep(graph, x) - deep(graph, y)).norm() <= bound * (x - y).norm()
+
+
+def test_the_bound_of_a_linear_network_is_the_product_of_its_norms(reference):
+    deep = network(reference, model="gcn", activation="none")
+    norms = [reference.spectral_norm(block.conv.weight.detach()) for block in deep.blocks]
+    ends = [reference.spectral_norm(linear.weight.detach()) for linear in (deep.encoder, deep.decoder)]
+    bounds = layer_bounds(deep, reference.small_graph())
+    assert [bound.value for bound in bounds] == pytest.approx(norms)
+    whole = network_bound(deep, bounds)
+    assert whole.value == pytest.approx(math.prod(norms + ends))
+    assert (whole.encoder, whole.decoder) == pytest.approx(tuple(ends))
+
+
+def test_a_weight_norm_is_the_bound_of_a_gcn(reference):
+    deep = network(reference, model="gcn", weight_norm="fix:0.5", residual="identity")
+    # The weights were drawn anew; the vectors that follow them catch up.
+    for _ in range(200):
+        for block in deep.blocks:
+            block.conv.parametrizations.weight[0].advance(block.conv.parametrizations.weight.original)
+    assert [b.value for b in layer_bounds(deep, reference.small_graph())] == pytest.approx([1.5] * 3)
+
+
+def test_a_reversible_block_that_only_copies_has_the_golden_ratio_squared(reference):
+    """With f and g the identity it is the map ((1, 1), (1, 2)), whose largest singular value is ((1 + √5) / 2)²."""
+    graph = reference.build([(i, i) for i in range(3)], nodes=3)
+    deep = network(reference, model="gcn", stack="reversible", residual="identity", activation="none", layers=1)
+    with torch.no_grad():
+        for branch in (deep.blocks[0].f, deep.blocks[0].g):
+            branch.conv.weight.copy_(torch.eye(2))
+    (bound,) = layer_bounds(deep, graph)
+    assert bound.value == pytest.approx(((1 + math.sqrt(5)) / 2) ** 2, rel=1e-6)
+    stretch = reference.spectral_norm(reference.jacobian(lambda x: deep.blocks[0](graph, x), reference.normal(0, 3, 4)))
+    assert stretch == pytest.approx(bound.value, rel=1e-6)
+
+
+def test_gelu_is_steepest_where_it_is_said_to_be():
+    x = torch.linspace(-6, 6, 100_001, dtype=torch.float64, requires_grad=True)
+    torch.nn.functional.gelu(x).sum().backward()
+    assert x.grad.abs().max().item() == pytest.approx(GELU_SLOPE, rel=1e-8)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"norm": "none"}, "plain attention is not Lipschitz: use --norm lip"),
+        ({"model": "gt", "norm": "none"}, "plain attention is not Lipschitz: use --norm lip"),
+        ({"norm": "lip-source"}, "no certified bound: use --norm lip"),
+        ({"model": "ggnn"}, "use another --model"),
+        ({"residual": "gated"}, "use --residual identity"),
+        ({"feature": "pair"}, "PairNorm divides"),
+        ({"feature": "layer", "norm_place": "sum", "residual": "initial"}, "LayerNorm divides"),
+        ({"feature": "layer-graph", "norm_place": "pre"}, "LayerNorm divides"),
+        ({"norm": "none", "stack": "reversible", "residual": "identity"}, "plain attention"),
+    ],
+)
+def test_where_there_is_no_bound_it_says_why(options, words, reference):
+    deep = network(reference, **options)
+    bounds = layer_bounds(deep, reference.small_graph())
+    assert all(bound.value == math.inf and words in bound.reason for bound in bounds)
+    whole = network_bound(deep, bounds)
+    assert whole.value == whole.log10 == math.inf
+    assert whole.reason.startswith("layer 1: ") and words in whole.reason
+
+
+def test_products_beyond_all_numbers_are_kept_as_logarithms(reference):
+    deep = network(reference, model="gcn")
+    with torch.no_grad():
+        deep.encoder.weight.copy_(torch.eye(4, 3))
+        deep.decoder.weight.copy_(torch.eye(2, 4))
+    whole = network_bound(deep, [Bound(1e200), Bound(1e200, None, 1e100), Bound(2.0)])
+    assert whole.log10 == pytest.approx(400 + math.log10(2))
+    assert (whole.value, whole.reason) == (math.inf, None)
+
+
+def test_what_comes_back_in_every_layer_is_added_up(reference):
+    deep = network(reference, model="gcn")
+    with torch.no_grad():
+        deep.encoder.weight.copy_(torch.eye(4, 3))
+        deep.decoder.weight.copy_(torch.eye(2, 4))
+    bounds = [Bound(2.0, None, 0.5), Bound(0.0, None, 0.25), Bound(3.0, None, 1.0)]
+    assert network_bound(deep, bounds).value == pytest.approx(3 * 0.25 + 1)
+    assert network_bound(deep, [Bound(0.0)]).value == 0
+    assert network_bound(deep, [Bound(float(v), None, 1.0) for v in np.ones(9)]).value == pytest.approx(10)
