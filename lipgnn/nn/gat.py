@@ -183,7 +183,7 @@ class GATConv(nn.Module):
     @property
     def value_map(self) -> LinearMap:
         """The map from features to what attention adds up."""
-        return LinearMap(self.fc, heads=self.num_heads, last=True)
+        return LinearMap(self.fc, heads=self.num_heads, bias_owner=self, last=True)
 
     def values(self, x: torch.Tensor) -> torch.Tensor:
         """W x of all heads side by side, (N, F) → (N, H·D)."""

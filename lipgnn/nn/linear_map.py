@@ -10,7 +10,7 @@ from torch import nn
 from torch.nn.utils import parametrize
 
 from lipgnn.catalog import WeightNorm
-from lipgnn.norms import SpectralBound
+from lipgnn.norms import Scaled, SpectralBound
 from lipgnn.runtime import one_thread
 
 
@@ -22,18 +22,26 @@ class LinearMap:
     ----------
     module, name : where it is.
     heads : as many maps lie one below the other in it.
+    bias_owner : the module whose `bias` is added to what the map gives, if not `module`.
     last : whether it is what the output of the layer ends with, so that the output is zero where all such maps are.
     """
 
     module: nn.Module
     name: str = "weight"
     heads: int = 1
+    bias_owner: nn.Module | None = None
     last: bool = False
 
     @property
     def weight(self) -> torch.Tensor:
         """The matrix as it acts."""
         return getattr(self.module, self.name)
+
+    @property
+    def with_bias(self) -> nn.Module | None:
+        """The module whose `bias` is added to what the map gives, if there is one."""
+        owner = self.bias_owner or self.module
+        return owner if getattr(owner, "bias", None) is not None else None
 
     def add(self, parametrization: nn.Module) -> None:
         """Let the matrix act through a parametrization, after those it has."""
@@ -55,14 +63,20 @@ def initialize(maps: Iterable[LinearMap], how: str) -> None:
                 nn.init.orthogonal_(head)
         elif how == "zero-last" and linear.last:
             nn.init.zeros_(linear.weight)
-            if getattr(linear.module, "bias", None) is not None:
-                nn.init.zeros_(linear.module.bias)
+            if linear.with_bias:
+                nn.init.zeros_(linear.with_bias.bias)
 
 
 def bound_weights(maps: Iterable[LinearMap], norm: WeightNorm, layers: int) -> None:
-    """Bound the largest singular value of every head of every map, in a network of so many layers."""
+    """Bound the largest singular value of every head of every map, in a network of so many layers.
+
+    Biases, of which there is one in every layer as well, shrink in proportion: b̂ = b · min(1, c). Otherwise those of
+    hundreds of layers, all pushed one way by a step of training, would drown the features. That is ours.
+    """
     limit = norm.limit(layers)
     # Threads that wait for each other cost a hundred times what these small decompositions do.
     with one_thread():
         for linear in maps:
             linear.add(SpectralBound(linear.weight, limit=limit, fixed=norm.fixed, heads=linear.heads))
+            if linear.with_bias:
+                parametrize.register_parametrization(linear.with_bias, "bias", Scaled(min(1.0, limit)), unsafe=True)

@@ -2,7 +2,7 @@
 
 from lipgnn.norms.features import BatchNorm, FeatureNorm, LayerNorm, PairNorm, feature_norm
 from lipgnn.norms.scores import DotProductLipschitzNorm, LipschitzNorm, SourceLipschitzNorm
-from lipgnn.norms.weights import NearIdentity, SpectralBound, advance_all
+from lipgnn.norms.weights import NearIdentity, Scaled, SpectralBound, advance_all
 
 __all__ = [
     "BatchNorm",
@@ -12,6 +12,7 @@ __all__ = [
     "LipschitzNorm",
     "NearIdentity",
     "PairNorm",
+    "Scaled",
     "SourceLipschitzNorm",
     "SpectralBound",
     "advance_all",

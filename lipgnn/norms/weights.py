@@ -83,6 +83,21 @@ class NearIdentity(nn.Module):
         return f"beta={self.beta:.4g}"
 
 
+class Scaled(nn.Module):
+    """b ↦ s · b."""
+
+    def __init__(self, factor: float):
+        super().__init__()
+        self.factor = factor
+
+    def forward(self, bias: torch.Tensor) -> torch.Tensor:
+        """Of any shape."""
+        return self.factor * bias
+
+    def extra_repr(self) -> str:
+        return f"factor={self.factor:.4g}"
+
+
 def advance_all(network: nn.Module) -> None:
     """A step of power iteration for every bounded weight of a network; to be called after each step of training."""
     for module in network.modules():

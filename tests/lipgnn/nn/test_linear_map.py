@@ -51,8 +51,21 @@ def test_every_head_of_every_map_is_bounded(kind, reference):
         torch.testing.assert_close(lengths, torch.full_like(lengths, 0.5))
     out = layer(reference.small_graph(), reference.normal(0, 7, 6, dtype=torch.float32))
     out.sum().backward()
-    originals = [parameter for name, parameter in layer.named_parameters() if "original" in name]
+    originals = [parameter for name, parameter in layer.named_parameters() if "weight.original" in name]
     assert len(originals) == len(layer.maps) and all(p.grad.isfinite().all() for p in originals)
+
+
+@pytest.mark.parametrize(("norm", "factor"), [("fix:2/L", 0.25), ("cap:0.5", 0.5), ("fix:3", 1.0)])
+@pytest.mark.parametrize("kind", LAYERS)
+def test_biases_shrink_with_the_bound_and_never_grow(kind, norm, factor):
+    layer = LAYERS[kind]()
+    biases = [linear.with_bias.bias for linear in layer.maps if linear.with_bias]
+    assert len(biases) == len(layer.maps) - (kind == "gat with a linear residual")
+    for bias in biases:
+        nn.init.uniform_(bias, 1, 2)
+    bound_weights(layer.maps, parse_weight_norm(norm), layers=8)
+    for linear, before in zip((linear for linear in layer.maps if linear.with_bias), biases, strict=True):
+        torch.testing.assert_close(linear.with_bias.bias, factor * before)
 
 
 def test_glorot_leaves_maps_alone():
