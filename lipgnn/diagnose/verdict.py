@@ -1,0 +1,253 @@
+"""What the numbers of a profile mean, in plain words, with what is worth trying. No torch here.
+
+The thresholds are ours. Each is far from what networks that train show, and far from what those show that do not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from lipgnn.errors import UsageError
+from lipgnn.spec import RunSpec
+
+# Gradients of the first and the last layer are of one size in a network that trains, within a factor of ten at any
+# depth; one step size cannot serve layers a thousand times apart.
+MOST_GROWTH = 1e3
+LEAST_GROWTH = 1e-3
+# Of the mean distance 1 − cos between neighbours, which goes with the square of the angle: a tenth of that is left.
+# Training draws neighbours of one class together, though not as far.
+SMOOTHED = 0.01
+# Of the residual to one row a component: a hundredth of what told the nodes apart is left.
+COLLAPSED = 0.01
+# The gravest first. What is not finite cannot be trained at all. Nodes that have become one cannot be told apart by any
+# decoder, and their gradients are one as well, and small; so collapse is named before what follows from it. Where
+# gradients do not reach the first layers, these learn nothing, smooth or not.
+VERDICTS = ("exploding", "collapsed", "vanishing", "over-smoothed")
+HEALTHY = "healthy"
+
+
+@dataclass(frozen=True)
+class Finding:
+    """One thing that is wrong: its name, from which layer on (None: no single one), and the evidence."""
+
+    name: str
+    layer: int | None
+    evidence: str
+
+    @property
+    def words(self) -> str:
+        """As in "over-smoothed from layer 12"."""
+        return self.name if self.layer is None else f"{self.name} from layer {self.layer}"
+
+
+@dataclass(frozen=True)
+class Option:
+    """Something worth trying: values of a run, why, and the study in results/ that backs it."""
+
+    values: Mapping[str, str]
+    why: str
+    study: str
+
+    @property
+    def words(self) -> str:
+        """The values as they are typed."""
+        return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in self.values.items())
+
+
+_BOUNDED = Option(
+    {"residual": "identity", "weight_norm": "fix:4/L"},
+    "keeps what each of L layers can add at 4/L of its input, so that all together stay below e⁴",
+    "deep",
+)
+_SCALED = Option(
+    {"residual": "scaled"}, "divides what a layer adds by √L, so that L layers weigh as much as one", "ablation"
+)
+_INITIAL = Option({"residual": "initial"}, "gives every layer the first features again, as GCNII does", "deep")
+_PAIR = Option({"norm": "pair"}, "keeps the mean distance of all pairs of nodes as it was", "deep")
+_LIP = Option({"norm": "lip"}, "bounds the scores of the attention, and with them what it can amplify", "deep")
+_MLP = Option({"mlp": "2x"}, "slows the loss of rank, which attention alone cannot undo", "rank")
+_SKIP = Option({"residual": "identity"}, "leaves paths on which nothing is averaged, and with them the rank", "rank")
+_CONTROL = Option({"weight_norm": "fix:4/L"}, "keeps gradients of residual networks from growing at all", "expansion")
+
+OPTIONS = {
+    "exploding": (_BOUNDED, _CONTROL, _SCALED, _LIP),
+    "collapsed": (_SKIP, _MLP, _INITIAL),
+    "vanishing": (_BOUNDED, _SCALED, _INITIAL),
+    "over-smoothed": (_INITIAL, _SCALED, _PAIR),
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What is wrong with a network, the gravest first; nothing is: healthy.
+
+    Attributes
+    ----------
+    findings : what was found.
+    evidence : sentences, those of the findings first.
+    options : what is worth trying.
+    """
+
+    findings: tuple[Finding, ...]
+    evidence: tuple[str, ...]
+    options: tuple[Option, ...]
+
+    @property
+    def name(self) -> str:
+        """One of VERDICTS, or healthy."""
+        return self.findings[0].name if self.findings else HEALTHY
+
+    @property
+    def layer(self) -> int | None:
+        """From which layer on, where that can be said."""
+        return self.findings[0].layer if self.findings else None
+
+    @property
+    def words(self) -> str:
+        """All findings, as in "vanishing; over-smoothed from layer 12"."""
+        return "; ".join(finding.words for finding in self.findings) or HEALTHY
+
+
+def judge(
+    rows: Sequence[Mapping[str, Any]],
+    *,
+    spec: RunSpec | None = None,
+    second_eigenvalue: float | None = None,
+    components: int | None = None,
+    accuracy: Mapping[str, float | None] | None = None,
+) -> Verdict:
+    """The verdict on a profile.
+
+    Smoothness and collapse are judged by what is left of the encoder's output, row 0, and only where they last to the
+    end: data that are alike from the start are not the fault of depth.
+
+    Parameters
+    ----------
+    rows : those of `profile`, L + 1 of them.
+    spec : the run; options it has already, or cannot have, are then left out.
+    second_eigenvalue, components : of the graph; evidence where rank is lost.
+    accuracy : by part of the split, of a network that was trained.
+    """
+    found = [_exploding(rows), _collapsed(rows), _vanishing(rows), _smoothed(rows)]
+    findings = tuple(finding for finding in found if finding)
+    names = [finding.name for finding in findings]
+    evidence = [finding.evidence for finding in findings] or [_all_is_well(rows)]
+    if "collapsed" in names:
+        evidence += _walk(rows, second_eigenvalue, components)
+    if accuracy and accuracy.get("train") is not None:
+        evidence.append(f"It is right on {accuracy['train']:.1%} of the training set{_test(accuracy)}.")
+    options = {option.words: option for name in names for option in _fitting(OPTIONS[name], spec)}
+    return Verdict(findings, tuple(evidence), tuple(options.values()))
+
+
+def _exploding(rows: Sequence[Mapping[str, Any]]) -> Finding | None:
+    for row in rows:
+        if row["feat_norm"] is None:
+            where = f"layer {row['layer']}" if row["layer"] else "the encoder"
+            return Finding("exploding", row["layer"], f"The output of {where} is not finite.")
+    bad = [row["layer"] for row in rows if row["grad_norm"] is None]
+    if bad:
+        return Finding("exploding", None, f"The gradient is not finite at the output of layer {max(bad)}, nor before.")
+    last = rows[-1]["grad_norm"]
+    largest = max(rows, key=lambda row: row["grad_norm"])
+    if last and largest["grad_norm"] > MOST_GROWTH * last:
+        return Finding("exploding", None, _change(rows[-1], largest, "grows"))
+    return None
+
+
+def _vanishing(rows: Sequence[Mapping[str, Any]]) -> Finding | None:
+    known = [row for row in rows if row["grad_norm"] is not None]
+    smallest = min(known, key=lambda row: row["grad_norm"], default=None)
+    last = rows[-1]["grad_norm"]
+    if last and smallest["grad_norm"] < LEAST_GROWTH * last:
+        return Finding("vanishing", None, _change(rows[-1], smallest, "shrinks"))
+    return None
+
+
+def _collapsed(rows: Sequence[Mapping[str, Any]]) -> Finding | None:
+    layer = _lasting(rows, "rank1_residual", COLLAPSED)
+    if layer is None:
+        return None
+    first, last = rows[0]["rank1_residual"], rows[-1]["rank1_residual"]
+    sentence = f"What tells the nodes of a component apart falls from {first:.3g} of the features to {last:.3g}."
+    return Finding("collapsed", layer, sentence)
+
+
+def _smoothed(rows: Sequence[Mapping[str, Any]]) -> Finding | None:
+    layer = _lasting(rows, "mad", SMOOTHED)
+    if layer is None:
+        return None
+    first, last = rows[0]["mad"], rows[-1]["mad"]
+    sentence = f"The mean distance 1 − cos between neighbours falls from {first:.3g} to {last:.3g}."
+    return Finding("over-smoothed", layer, sentence)
+
+
+def _lasting(rows: Sequence[Mapping[str, Any]], name: str, share: float) -> int | None:
+    """The first layer from which on the number stays below its share of row 0; None if there is none."""
+    first = rows[0][name]
+    if not first:
+        return None
+    layer = None
+    for row in reversed(rows[1:]):
+        if row[name] is None or row[name] >= share * first:
+            break
+        layer = row["layer"]
+    return layer
+
+
+def _change(last: Mapping[str, Any], other: Mapping[str, Any], verb: str) -> str:
+    times = other["grad_norm"] / last["grad_norm"]
+    factor = f"{times:.2g} times" if times > 1 else f"to {times:.2g} of its length"
+    where = f"layer {other['layer']}" if other["layer"] else "the first layer's input"
+    return (
+        f"The gradient {verb} {factor} on its way from the last layer to {where}, from {last['grad_norm']:.2g} to "
+        f"{other['grad_norm']:.2g}."
+    )
+
+
+def _all_is_well(rows: Sequence[Mapping[str, Any]]) -> str:
+    names = {
+        "grad_norm": "the gradient at the first layer's input is {:.2g} times that at the last one's output",
+        "mad": "the distance between neighbours is {:.2g} times that of the input",
+        "rank1_residual": "what tells nodes apart is {:.2g} times that of the input",
+    }
+    sentences = []
+    for name, words in names.items():
+        above, below = (rows[0], rows[-1]) if name == "grad_norm" else (rows[-1], rows[0])
+        if above[name] is not None and below[name]:
+            sentences.append(words.format(above[name] / below[name]))
+    return "Depth does no harm: " + "; ".join(sentences or ["there is nothing to compare"]) + "."
+
+
+def _walk(rows: Sequence[Mapping[str, Any]], second_eigenvalue: float | None, components: int | None) -> list[str]:
+    """How fast rows come together beside what averaging over neighbours alone would do."""
+    late = [row["contraction"] for row in rows[len(rows) // 2 :] if row["contraction"]]
+    if not late or second_eigenvalue is None:
+        return []
+    middle = sorted(late)[len(late) // 2]
+    graph = f" of the largest of {components} components" if components and components > 1 else ""
+    return [
+        f"In the second half a layer leaves {middle:.3g} of the residual; averaging over neighbours alone leaves "
+        f"λ₂ = {second_eigenvalue:.3g}{graph}."
+    ]
+
+
+def _test(accuracy: Mapping[str, float | None]) -> str:
+    return "" if accuracy.get("test") is None else f" and on {accuracy['test']:.1%} of the test set"
+
+
+def _fitting(options: Sequence[Option], spec: RunSpec | None) -> list[Option]:
+    """Those that would change the run and that it can have."""
+    if spec is None:
+        return list(options)
+    fitting = []
+    for option in options:
+        try:
+            changed = spec.with_values(**option.values)
+        except UsageError:
+            continue
+        if changed != spec:
+            fitting.append(option)
+    return fitting
