@@ -131,7 +131,7 @@ def _reversible(block: ReversibleBlock, graph: dgl.DGLGraph) -> Bound:
     if reasons:
         return Bound(math.inf, reasons[0])
     a, b = (block.scale * part.value for part in parts)
-    return Bound(spectral_norm(torch.tensor([[1, a], [b, 1 + a * b]], device="cpu")))
+    return Bound(spectral_norm(torch.tensor([[1, a], [b, 1 + a * b]], dtype=torch.float64, device="cpu")))
 
 
 def _branch(branch: Branch, graph: dgl.DGLGraph | None) -> Bound:

@@ -11,7 +11,7 @@ import torch
 
 from lipgnn.batches import batches_of
 from lipgnn.certify.attack import Target, attack
-from lipgnn.certify.bounds import layer_bounds, network_bound
+from lipgnn.certify.bounds import Bound, NetworkBound, layer_bounds, network_bound
 from lipgnn.certify.empirical import empirical_bounds, largest_stretch
 from lipgnn.certify.perturbation import PerturbedNetwork
 from lipgnn.certify.radius import certified_radii, margins
@@ -84,25 +84,12 @@ def certify(
     graph, features = batches.whole_graph()
     test = batches.parts["test"]
     perturbed = PerturbedNetwork(saved.network.to(device), graph, features)
-
-    progress("Stretch of every layer …")
     bounds = layer_bounds(perturbed.network, graph)
     whole = network_bound(perturbed.network, bounds)
-    layers = [
-        {"layer": number, "bound": _finite(bound.value), "empirical": _finite(empirical), "reason": bound.reason}
-        for number, (bound, empirical) in enumerate(
-            zip(bounds, empirical_bounds(saved.network, graph, features), strict=True), start=1
-        )
-    ]
+    progress("Stretch of every layer …")
+    at_data = empirical_bounds(saved.network, graph, features)
     progress("Stretch of the network …")
-    network = {
-        "bound": _finite(whole.value),
-        "log10_bound": _finite(whole.log10),
-        "empirical": _finite(largest_stretch(perturbed, perturbed.origin)),
-        "reason": whole.reason,
-        "encoder": whole.encoder,
-        "decoder": whole.decoder,
-    }
+    stretch = largest_stretch(perturbed, perturbed.origin)
     with torch.no_grad():
         logits = perturbed(perturbed.origin)[test]
     classes = logits.argmax(dim=1)
@@ -111,8 +98,8 @@ def certify(
     median = certain.median().item()
     targets = map(Target, test.tolist(), classes.tolist(), certain.tolist())
     found = {
-        "layers": layers,
-        "network": network,
+        "layers": list(map(_layer, range(1, len(bounds) + 1), bounds, at_data)),
+        "network": _network(whole, stretch),
         "feature_length": length,
         "median_radius": _finite(median),
         "median_relative": _finite(median / length) if length else None,
@@ -136,6 +123,21 @@ def _check(dataset: Dataset | TreeDataset) -> None:
         )
     if not dataset.split.test.any():
         raise DataError(f"The split of {dataset.name!r} has no test nodes to certify.", "Choose another --split.")
+
+
+def _layer(number: int, bound: Bound, at_data: float) -> dict[str, Any]:
+    return {"layer": number, "bound": _finite(bound.value), "empirical": _finite(at_data), "reason": bound.reason}
+
+
+def _network(bound: NetworkBound, at_data: float) -> dict[str, Any]:
+    return {
+        "bound": _finite(bound.value),
+        "log10_bound": _finite(bound.log10),
+        "empirical": _finite(at_data),
+        "reason": bound.reason,
+        "encoder": bound.encoder,
+        "decoder": bound.decoder,
+    }
 
 
 def _row_length(features: torch.Tensor) -> float:
@@ -163,7 +165,7 @@ def _at_radii(
 def _verdict(found: dict[str, Any]) -> str:
     network, attack = found["network"], found["attack"]
     if network["reason"]:
-        return f"Nothing is certified, because there is no bound ({network['reason']})."
+        return f"The median radius is 0: nothing is certified, because there is no bound ({network['reason']})."
     if attack["flipped"]:
         return f"The bound is wrong: {attack['flipped']} of {attack['tries']} attacks within the radius flipped a node."
     if found["median_radius"] is None:

@@ -107,9 +107,9 @@ def test_a_reversible_block_that_only_copies_has_the_golden_ratio_squared(refere
         for branch in (deep.blocks[0].f, deep.blocks[0].g):
             branch.conv.weight.copy_(torch.eye(2))
     (bound,) = layer_bounds(deep, graph)
-    assert bound.value == pytest.approx(((1 + math.sqrt(5)) / 2) ** 2, rel=1e-6)
+    assert bound.value == pytest.approx(((1 + math.sqrt(5)) / 2) ** 2, rel=1e-12)
     stretch = reference.spectral_norm(reference.jacobian(lambda x: deep.blocks[0](graph, x), reference.normal(0, 3, 4)))
-    assert stretch == pytest.approx(bound.value, rel=1e-6)
+    assert stretch == pytest.approx(bound.value, rel=1e-12)
 
 
 def test_gelu_is_steepest_where_it_is_said_to_be():
