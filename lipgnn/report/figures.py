@@ -33,7 +33,9 @@ _SIMILARITY = {
     "rank1": "residual to rank one",
 }
 # At the ends of the stack, which are what scatter plots show.
-_ENDS = {"feat_mu": "similarity μ of output", "grad_mu": "similarity μ of gradient at first layer"}
+_ENDS = {"feat_mu": "μ of the output", "grad_mu": "μ of the first layer's gradient"}
+# Letters of the legend that go into an inch, and those that line and space of an entry take.
+_LETTERS, _ENTRY = 14, 9
 ACROSS = 3
 
 STYLE = {
@@ -162,7 +164,8 @@ def _use_decades(axes: Axes, place: str) -> None:
     axes.set(**{f"{place}scale": "log"})
     axis = {"x": axes.xaxis, "y": axes.yaxis}[place]
     low, high = axis.get_view_interval()
-    axis.set_major_locator(LogLocator(subs=(1.0,) if high > 100 * low else (1.0, 2.0, 5.0)))
+    subs = (1.0,) if high > 100 * low else (1.0, 2.0, 5.0) if high > 4 * low else tuple(range(1, 10))
+    axis.set_major_locator(LogLocator(subs=subs))
     axis.set_major_formatter(lambda number, _: f"{number:g}")
     axis.set_minor_formatter(NullFormatter())
 
@@ -221,7 +224,9 @@ def _legend(figure: Figure, kind: str, labels: Sequence[str], across: int) -> No
     handles = [Line2D([], [], label=label, **_style(kind, index)) for index, label in enumerate(labels)]
     if kind == "profile":
         handles += [Line2D([], [], label=when, color="#666666", linestyle=line) for when, line in _WHEN]
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), 4 * across), handlelength=3)
+    letters = max(len(handle.get_label()) for handle in handles) + _ENTRY
+    fitting = max(int(WIDTH * across * _LETTERS / letters), 1)
+    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), fitting), handlelength=3)
 
 
 def _style(kind: str, index: int) -> dict[str, Any]:

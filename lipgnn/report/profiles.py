@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from lipgnn.report.gradients import first_layer, logarithms_of
 from lipgnn.report.rows import Results
-from lipgnn.report.series import Panel, Point, Series, drawable, label
+from lipgnn.report.series import Panel, Point, Series, drawable, labels
 from lipgnn.report.statistics import mean
 from lipgnn.report.table import Cell, Table
 
@@ -48,11 +48,12 @@ def profile_panels(table: Table, results: Results, value: str) -> list[Panel]:
     ------
     UsageError : a run has not recorded it.
     """
+    rows, cols = labels(table.layout.rows, table.row_keys), labels(table.layout.cols, table.col_keys)
     panels = []
     for col in table.col_keys:
         cells = [(row, table.cells[row, col]) for row in table.row_keys if (row, col) in table.cells]
-        series = [Series(label(table.layout.rows, row), _courses(cell, results, value)) for row, cell in cells]
-        panels.append(Panel(label(table.layout.cols, col), [one for one in series if one.points]))
+        series = [Series(rows[row], _courses(cell, results, value)) for row, cell in cells]
+        panels.append(Panel(cols[col], [one for one in series if one.points]))
     return drawable(panels)
 
 
@@ -66,6 +67,7 @@ def scatter_panels(table: Table, results: Results) -> list[Panel]:
     ------
     UsageError : a run has not recorded its similarity.
     """
+    rows, cols = labels(table.layout.rows, table.row_keys), labels(table.layout.cols, table.col_keys)
     found = {place: _ends(cell, results, table.layout.value) for place, cell in table.cells.items()}
     panels = []
     for col in table.col_keys:
@@ -74,8 +76,8 @@ def scatter_panels(table: Table, results: Results) -> list[Panel]:
             for row in table.row_keys:
                 dots = [(run[axes[0]], run[axes[1]]) for run in found.get((row, col), [])]
                 points = [Point(x, y) for x, y in dots if math.isfinite(x) and math.isfinite(y)]
-                series += [Series(label(table.layout.rows, row), points)] if points else []
-            panels.append(Panel(label(table.layout.cols, col), series, axes))
+                series += [Series(rows[row], points)] if points else []
+            panels.append(Panel(cols[col], series, axes))
     return drawable(panels)
 
 

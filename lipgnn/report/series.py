@@ -14,6 +14,8 @@ from lipgnn.report.rows import Results
 from lipgnn.report.statistics import mean, sample_std
 from lipgnn.report.table import Cell, Key, Table
 
+# Values that several fields can have.
+_BARE = ("none", "own")
 CURVES = ("train_loss", "train_acc", "val_loss", "val_acc", "test_acc")
 
 
@@ -112,6 +114,7 @@ def _depth(table: Table) -> list[Panel]:
     place = cols.index("layers")
     names = cols[:place] + cols[place + 1 :]
     panels: dict[Key, dict[Key, list[Point]]] = defaultdict(lambda: defaultdict(list))
+    series = labels(table.layout.rows, table.row_keys)
     for row in table.row_keys:
         for col in table.col_keys:
             cell = table.cells.get((row, col))
@@ -123,10 +126,7 @@ def _depth(table: Table) -> list[Panel]:
         [
             Panel(
                 label(names, key),
-                [
-                    Series(label(table.layout.rows, row), sorted(points, key=lambda p: p.x))
-                    for row, points in rows.items()
-                ],
+                [Series(series[row], sorted(points, key=lambda p: p.x)) for row, points in rows.items()],
             )
             for key, rows in panels.items()
         ]
@@ -172,3 +172,14 @@ def label(names: Sequence[str], key: Key) -> str:
     """The values of some fields in words; names speak for themselves, a number needs that of its field."""
     pairs = zip(names, key, strict=True)
     return ", ".join(plain(value) if isinstance(value, str) else f"{name} {plain(value)}" for name, value in pairs)
+
+
+def labels(names: Sequence[str], keys: Sequence[Key]) -> dict[Key, str]:
+    """The labels of all rows or columns together: what they share is left out, and `none` and `own` say of what."""
+    shown = [place for place in range(len(names)) if len({key[place] for key in keys}) > 1] or range(len(names))
+
+    def text(name: str, value: Any) -> str:
+        speaks = isinstance(value, str) and (value not in _BARE or len(shown) == 1)
+        return plain(value) if speaks else f"{name} {plain(value)}"
+
+    return {key: ", ".join(text(names[place], key[place]) for place in shown) for key in keys}

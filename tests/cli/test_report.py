@@ -196,7 +196,7 @@ def test_recorded_similarity_is_drawn_with_its_numbers(invoke, results, tmp_path
         (["profile"], b"of gradient", 2 * (3 + 5)),
         (["profile", "--value", "rank1"], b"residual to rank one", 2 * (3 + 5)),
         (["heat", "--value", "feat_mu"], b"of features", 2 * (3 + 5) * 3),
-        (["scatter"], b"of output", 8 * 3),
+        (["scatter"], b"of the output", 8 * 3),
     ):
         code, _, err = invoke("report", "--figure", *options, "-o", "s.svg", "--figure-data")
         assert code == 0, err

@@ -133,7 +133,7 @@ def test_a_scatter_plot_names_the_axes_of_every_panel():
     other = [Series("none", [Point(-3.0, 4.0)])]
     panels = [Panel("cora", dots, ("feat_mu", "test_acc")), Panel("cora", other, ("feat_mu", "grad_mu"))]
     shown = texts(draw("scatter", panels, "test_acc", "svg"))
-    for text in ("test accuracy (%)", "similarity μ of output", "similarity μ of gradient at first layer", "identity"):
+    for text in ("test accuracy (%)", "μ of the output", "μ of the first layer's gradient", "identity"):
         assert text in shown
     assert "100" in shown and "70" in shown
 

@@ -5,7 +5,7 @@ import pytest
 from lipgnn.errors import UsageError
 from lipgnn.report.layout import Layout
 from lipgnn.report.rows import Results, read_results
-from lipgnn.report.series import panels_of, records
+from lipgnn.report.series import labels, panels_of, records
 from lipgnn.report.table import build_table
 
 NOTHING = Results([], [], [])
@@ -91,3 +91,16 @@ def test_depth_shows_no_mean_of_those_alone_that_came_to_it(runs):
     table = build_table(runs, Layout(rows=("norm",), cols=("dataset", "layers"), value="epochs_to_90"))
     for panel in panels_of("depth", table, NOTHING):
         assert [[point.x for point in series.points] for series in panel.series] == [[4], [4]]
+
+
+def test_labels_leave_out_what_all_share_and_say_of_what_there_is_none():
+    names = ("model", "norm", "residual", "layers")
+    keys = [("gat", "none", "none", 4), ("gat", "lip", "none", 8), ("gat", "lip", "identity", 8)]
+    assert list(labels(names, keys).values()) == [
+        "norm none, residual none, layers 4",
+        "lip, residual none, layers 8",
+        "lip, identity, layers 8",
+    ]
+    assert list(labels(("norm",), [("none",), ("lip",)]).values()) == ["none", "lip"]
+    assert list(labels(("dataset", "skip"), [("cora", "own")]).values()) == ["cora, skip own"]
+    assert labels((), [()]) == {(): ""}
