@@ -1,0 +1,194 @@
+"""How `lipgnn diagnose` shows what it found."""
+
+from __future__ import annotations
+
+import math
+import shlex
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from cli import console
+from lipgnn.config import command_for
+from lipgnn.errors import UsageError
+from lipgnn.files import write_atomic
+from lipgnn.spec import RunSpec
+
+if TYPE_CHECKING:
+    from lipgnn.diagnose.verdict import Verdict
+
+PICTURES = (".png", ".svg", ".pdf")
+# As many rows of a table as are read at a glance.
+MOST_ROWS = 17
+# Three tables, so that each fits a terminal: title, and what is shown of a layer under which heading.
+TABLES = (
+    (
+        "Gradients and features",
+        {
+            "grad_norm": "‖G‖",
+            "grad_ratio": "μ(G)/‖G‖",
+            "weight_grad": "‖∂W‖",
+            "feat_norm": "‖X‖",
+            "feat_ratio": "μ(X)/‖X‖",
+        },
+    ),
+    (
+        "What is left of the differences between nodes",
+        {
+            "dirichlet": "energy",
+            "mad": "distance",
+            "rank": "rank",
+            "effective_rank": "effective",
+            "rank1_residual": "residual",
+            "contraction": "ratio",
+        },
+    ),
+    (
+        "Layers",
+        {
+            "skip_share": "skip",
+            "entropy": "entropy",
+            "saturated": "saturated",
+            "bound": "bound",
+            "empirical": "found",
+        },
+    ),
+)
+LEGEND = (
+    "Row ℓ is of X, the output of layer ℓ (0: of the encoder), and of the gradient G of the loss there.",
+    "distance: mean of 1 − cos between neighbours; residual: to one row a component; ratio: to the residual before.",
+)
+
+
+def show_diagnosis(
+    diagnosis: Mapping[str, Any], verdict: Verdict, spec: RunSpec, results: Path, *, everything: bool
+) -> None:
+    """The verdict, the tables, and what to type next."""
+    name = diagnosis["model"] or f"{spec.model}, {spec.layers} layers, norm {spec.norm}, {spec.dataset}"
+    facts = [("verdict", verdict.words), *(("because", sentence) for sentence in verdict.evidence)]
+    facts += [("try", f"{one.words}: {one.why} (study {one.study})") for one in verdict.options]
+    console.print_panel(f"{name}, at {diagnosis['at']}", facts, good=not verdict.findings)
+    rows = diagnosis["layers"]
+    shown = rows if everything else selection(rows, diagnosis["from_layer"])
+    for title, headings in TABLES:
+        known = {key: heading for key, heading in headings.items() if any(row[key] is not None for row in rows)}
+        if known:
+            values = ([row["layer"], *(row[key] for key in known)] for row in shown)
+            console.print_table(["layer", *known.values()], values, title=title)
+    for line in _below(diagnosis, len(rows) - len(shown)):
+        console.note(line)
+    if "ablation" in diagnosis:
+        _show_ablation(diagnosis["ablation"])
+    if "paths" in diagnosis:
+        _show_paths(diagnosis["paths"])
+    store = [] if results == Path("results") else ["--results", str(results)]
+    console.print_next(*_next(diagnosis, verdict, spec, store))
+
+
+def show_epochs(found: Mapping[str, Any], table: Path | None, figure: Path | None, *, as_json: bool) -> None:
+    """What changed while a run trained."""
+    from lipgnn.diagnose.over import COLUMNS
+
+    rows = found["epochs"]
+    if table:
+        _write_csv(table, rows)
+    if figure:
+        from lipgnn.report.figures import draw
+        from lipgnn.report.series import Panel, Point, Series
+
+        layers = [
+            Series(
+                str(layer), [Point(row["epoch"], math.log10(mu)) for row, mu in zip(rows, column, strict=True) if mu]
+            )
+            for layer, column in enumerate(zip(*found["grad_mu"], strict=True))
+        ]
+        _write(figure, draw("heat", [Panel(f"run {found['run_id']}", layers)], "grad_mu", _suffix(figure)))
+    if as_json:
+        console.print_json(found)
+        return
+    shown = selection(rows)
+    console.print_table(COLUMNS, ([row[name] for name in COLUMNS] for row in shown), title=f"Run {found['run_id']}")
+    _note_left_out(len(rows) - len(shown), "epochs")
+
+
+def write_files(diagnosis: Mapping[str, Any], table: Path | None, figure: Path | None) -> None:
+    """The table as CSV and the figure, where they are asked for."""
+    if table:
+        _write_csv(table, diagnosis["layers"])
+    if figure:
+        from lipgnn.report.layers import draw_layers
+
+        spec = diagnosis["spec"]
+        title = f"{spec['model']}, {spec['layers']} layers, {spec['dataset']}, at {diagnosis['at']}"
+        _write(figure, draw_layers(diagnosis["layers"], title, _suffix(figure)))
+
+
+def selection(rows: Sequence[Any], *further: int | None) -> list[Any]:
+    """At most MOST_ROWS rows, spread evenly with the first and the last, and those of further numbers."""
+    if len(rows) <= MOST_ROWS:
+        return list(rows)
+    last = len(rows) - 1
+    numbers = {round(index * last / (MOST_ROWS - 1)) for index in range(MOST_ROWS)}
+    return [rows[number] for number in sorted(numbers | {number for number in further if number is not None})]
+
+
+def _below(diagnosis: Mapping[str, Any], left_out: int) -> list[str]:
+    lines = list(LEGEND)
+    if diagnosis["unbounded"]:
+        lines.append(f"No bound is certified: {diagnosis['unbounded']}.")
+    if left_out:
+        lines.append(f"{left_out} layers are left out; --all shows them.")
+    return lines
+
+
+def _note_left_out(count: int, what: str) -> None:
+    if count:
+        console.note(f"{count} {what} are left out; --json and --csv have them.")
+
+
+def _show_ablation(variants: Sequence[Mapping[str, Any]]) -> None:
+    layers = len(variants[0]["residuals"]) - 1
+    shown = sorted({round(share * layers) for share in (0, 0.25, 0.5, 0.75, 1)})
+    columns = ["without", *variants[0]["accuracy"], *(f"residual {layer}" for layer in shown)]
+    rows = (
+        [" + ".join(one["off"]) or "nothing", *one["accuracy"].values(), *(one["residuals"][layer] for layer in shown)]
+        for one in variants
+    )
+    console.print_table(
+        columns, rows, title="The same weights with parts switched off: accuracy, and residual by layer"
+    )
+
+
+def _show_paths(paths: Mapping[str, Any]) -> None:
+    keys = ("length", "paths", "share", "size", "residual")
+    rows = [[row[key] for key in keys] for row in selection(paths["lengths"])]
+    rows.append(["biases", None, *(paths["bias"][key] for key in keys[2:])])
+    console.print_table(keys, rows, title="The output as a sum over paths, by how many layers they take attention in")
+    if paths["single"]:
+        single = ([" ".join(map(str, row["heads"])), *(row[key] for key in keys[2:])] for row in paths["single"])
+        console.print_table(["head of every layer", *keys[2:]], single, title="Single paths (0 is the skip)")
+
+
+def _next(diagnosis: Mapping[str, Any], verdict: Verdict, spec: RunSpec, store: list[str]) -> list[str]:
+    if verdict.options:
+        return [command_for(spec.with_values(**verdict.options[0].values), *store)]
+    if diagnosis["model"] is None:
+        return [command_for(spec, *store)]
+    return [shlex.join(["lipgnn", "evaluate", diagnosis["model"], *store])]
+
+
+def _suffix(figure: Path) -> str:
+    if figure.suffix.lower() not in PICTURES:
+        raise UsageError(f"--figure needs a file with {', '.join(PICTURES)}.", "For example: --figure layers.pdf")
+    return figure.suffix.lower().removeprefix(".")
+
+
+def _write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
+    from lipgnn.report.formats import to_csv
+
+    _write(path, to_csv(rows).encode())
+
+
+def _write(path: Path, content: bytes) -> None:
+    write_atomic(path, content)
+    console.note(f"Written: {path}")
