@@ -34,8 +34,8 @@ _SIMILARITY = {
 }
 # At the ends of the stack, which are what scatter plots show.
 _ENDS = {"feat_mu": "μ of the output", "grad_mu": "μ of the first layer's gradient"}
-# Letters of the legend that go into an inch, and those that line and space of an entry take.
-_LETTERS, _ENTRY = 14, 9
+# Letters of the legend that go into an inch, those that line and space of an entry take, and the height of a line.
+_LETTERS, _ENTRY, _LINE = 14, 9, 0.17
 ACROSS = 3
 
 STYLE = {
@@ -225,8 +225,10 @@ def _legend(figure: Figure, kind: str, labels: Sequence[str], across: int) -> No
     if kind == "profile":
         handles += [Line2D([], [], label=when, color="#666666", linestyle=line) for when, line in _WHEN]
     letters = max(len(handle.get_label()) for handle in handles) + _ENTRY
-    fitting = max(int(WIDTH * across * _LETTERS / letters), 1)
-    figure.legend(handles=handles, loc="outside lower center", ncols=min(len(handles), fitting), handlelength=3)
+    columns = min(max(int(WIDTH * across * _LETTERS / letters), 1), len(handles))
+    # Further lines are not to be taken from the panels.
+    figure.set_figheight(figure.get_figheight() + _LINE * (math.ceil(len(handles) / columns) - 1))
+    figure.legend(handles=handles, loc="outside lower center", ncols=columns, handlelength=3)
 
 
 def _style(kind: str, index: int) -> dict[str, Any]:

@@ -14,8 +14,8 @@ from lipgnn.report.rows import Results
 from lipgnn.report.statistics import mean, sample_std
 from lipgnn.report.table import Cell, Key, Table
 
-# Values that several fields can have.
-_BARE = ("none", "own")
+# Values that do not speak for themselves.
+_BARE = ("none", "own", "2x")
 CURVES = ("train_loss", "train_acc", "val_loss", "val_acc", "test_acc")
 
 
@@ -175,7 +175,7 @@ def label(names: Sequence[str], key: Key) -> str:
 
 
 def labels(names: Sequence[str], keys: Sequence[Key]) -> dict[Key, str]:
-    """The labels of all rows or columns together: what they share is left out, and `none` and `own` say of what."""
+    """The labels of all rows or columns together: what they share is left out, and `none` says of what."""
     shown = [place for place in range(len(names)) if len({key[place] for key in keys}) > 1] or range(len(names))
 
     def text(name: str, value: Any) -> str:

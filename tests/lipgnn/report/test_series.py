@@ -102,5 +102,5 @@ def test_labels_leave_out_what_all_share_and_say_of_what_there_is_none():
         "lip, identity, layers 8",
     ]
     assert list(labels(("norm",), [("none",), ("lip",)]).values()) == ["none", "lip"]
-    assert list(labels(("dataset", "skip"), [("cora", "own")]).values()) == ["cora, skip own"]
+    assert list(labels(("dataset", "mlp"), [("cora", "2x")]).values()) == ["cora, mlp 2x"]
     assert labels((), [()]) == {(): ""}
