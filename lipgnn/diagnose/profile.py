@@ -25,8 +25,10 @@ from lipgnn.recompute import run_blocks
 from lipgnn.reversible import ReversibleBlock
 from lipgnn.runtime import dgl
 
-# Entropy and saturation are of so many nodes, spread evenly, or of a few more; in a small graph they are of all.
+# Attention takes more time than all else: it is asked for at so many nodes, spread evenly, and in so many layers, or in
+# a few more; in a graph or a network that is smaller at all of them.
 SAMPLE = 256
+ATTENTION_LAYERS = 64
 
 # Of one row, in the order in which they are shown:
 # of G^(ℓ) its length, its similarity μ, μ over length, and the length of the gradient of the layer's matrices;
@@ -156,7 +158,7 @@ class _Watch:
         if getattr(block, "residual", None) in SUMS and block.sum_norm is None and block.mlp is None:
             kept, added = self._found[layer - 1]["size"], measures.composite_norm(y.double() - x)
             found["skip_share"] = kept / (kept + added)
-        if self._network.has_attention:
+        if self._network.has_attention and self._asks_for_attention(layer):
             graph = self._graph
             if _acts_along_edges(block):
                 graph, x = self._sample.graph, x[self._sample.nodes]
@@ -164,17 +166,22 @@ class _Watch:
             found["entropy"] = measures.attention_entropy(graph, weights)
             found["saturated"] = measures.saturated(graph, weights)
 
+    def _asks_for_attention(self, layer: int) -> bool:
+        last = len(self._network.blocks)
+        return layer % math.ceil(last / ATTENTION_LAYERS) == 0 or layer in (1, last)
+
     def _look_at(self, layer: int, x: torch.Tensor) -> None:
         """Features now, their gradient when it comes."""
         x.register_hook(functools.partial(self._after_gradient, layer))
         x = x.detach()
         values = measures.singular_values(x)
+        energy, distance = measures.smoothness(self._graph, x)
         size = measures.composite_norm(x)
         self._found[layer] |= {
             "feat_norm": measures.length(x),
             "feat_mu": measures.similarity(x),
-            "dirichlet": measures.dirichlet_energy(self._graph, x),
-            "mad": measures.mean_average_distance(self._graph, x),
+            "dirichlet": energy,
+            "mad": distance,
             "effective_rank": measures.effective_rank(values),
             "rank": measures.numerical_rank(values, x),
             "rank1_residual": measures.composite_norm(measures.residual(x, self._components)) / size,

@@ -247,3 +247,23 @@ def test_no_tensor_is_made_on_a_default_device(reference):
         found = all_of(graph, x.float()) | all_of(graph, x)
         centered = [residual(x, TWO, center) for center in measures.CENTERS]
     assert all(value.device.type == "cpu" for value in (*found.values(), *centered))
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_energy_and_distance_at_once_are_the_two(reference, dtype):
+    graph = reference.small_graph()
+    x = reference.normal(3, 7, 5).to(dtype)
+    # A row of zeros has no direction, and two neighbours that nearly are one are no accident of rounding.
+    x[3] = 0
+    x[1] = x[0] + 1e-3 * x[1]
+    energy, distance = measures.smoothness(graph, x)
+    torch.testing.assert_close(energy, dirichlet_energy(graph, x), rtol=1e-12, atol=0)
+    torch.testing.assert_close(distance, mean_average_distance(graph, x), rtol=1e-12, atol=0)
+
+
+def test_of_rows_that_are_one_energy_and_distance_are_as_small_as_float32_has_them(reference):
+    graph = reference.build([(0, 1), (1, 0), (1, 2), (2, 1), (0, 2), (2, 0)], nodes=3)
+    x = torch.ones(3, 64) + torch.tensor([[0.0], [1e-7], [0.0]]) * torch.arange(64) / 64
+    energy, distance = measures.smoothness(graph, x)
+    assert 0 <= distance < 1e-12 and 0 <= energy < 1e-12 * 64
+    assert all(value.isnan() for value in measures.smoothness(graph, x * torch.nan))
