@@ -244,6 +244,22 @@ def test_plain_layers_smooth_gradients_residual_ones_expand_them_and_bounded_one
     assert 0.9 < growth(planted, layers=40, residual="identity", weight_norm="fix:4/L")[0] < 1.2
 
 
+@pytest.mark.parametrize("layers", [64, 128, 256])
+@pytest.mark.parametrize(("model", "norm"), [("gcn", "none"), ("gat", "lip")])
+def test_at_any_depth_bounded_maps_keep_gradients_at_their_size(model, norm, layers, planted):
+    """In float64, since without a bound the gradients of 256 layers are beyond float32."""
+
+    def growth(weight_norm):
+        torch.manual_seed(0)
+        options = {"model": model, "norm": norm, "layers": layers, "residual": "identity", "weight_norm": weight_norm}
+        deep = DeepGNN(planted.num_features, 2, **options).double()
+        _, found = gradients(deep, planted.graph, planted.features.double())
+        return (similarity(found[0]) / similarity(found[-1])).item()
+
+    assert growth("none") > 1e6
+    assert 0.5 < growth("fix:4/L") < 2
+
+
 def test_gradients_that_overflow_are_marked(planted):
     """T8: 256 residual layers in float32."""
     ratio, left = growth(planted, layers=256, residual="identity")
