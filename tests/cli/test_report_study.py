@@ -44,6 +44,42 @@ def test_a_study_is_laid_out_as_it_says(invoke, study):
     assert any(line.startswith("pair – 78.8 ± 0.6 (4)") for line in lines), "the rest of the paper's table"
 
 
+def test_beside_a_study_stand_the_numbers_of_its_papers_alone(invoke, result_row, write_store, tmp_path):
+    """Of `deep` those of GCNII, in the row of its residual connection; others have numbers of two layers of GAT too."""
+    from lipgnn.grid import runs_of
+    from lipgnn.study import read_study
+
+    specs = [run for run in runs_of(read_study("deep").choose().grids(), {})[0] if run.dataset == "cora"]
+    runs = [result_row(**spec.to_dict()) for spec in specs if spec.layers in (2, 64)]
+    write_store(tmp_path / "results", runs)
+    cells = json.loads(invoke("report", "--study", "deep", "--published", "--json")[1])["cells"]
+    shown = {(*cell["row"].values(), *cell["col"].values()): cell["published"] for cell in cells if cell["published"]}
+    assert {place: number["mean"] for place, number in shown.items()} == {
+        ("gcn", "initial", "none", "none", "cora", 64): 0.855,
+        ("gcn", "initial", "none", "none", "citeseer", 32): 0.734,
+        ("gcn", "initial", "none", "none", "pubmed", 16): 0.803,
+    }
+
+
+def test_figures_of_a_study_are_of_what_it_records(invoke, result_row, write_store, tmp_path):
+    import numpy as np
+
+    from lipgnn.grid import runs_of
+    from lipgnn.recorded import SIMILARITY, write_recording
+    from lipgnn.store import Store
+    from lipgnn.study import read_study
+
+    specs = [run for run in runs_of(read_study("rank").choose().grids(), {})[0] if run.dataset == "complete"][:2]
+    runs = [result_row(**spec.to_dict()) for spec in specs]
+    store = Store(write_store(tmp_path / "results", runs))
+    for run in runs:
+        arrays = {name: np.full((2, run["layers"] + 1), 0.5, np.float32) for name in SIMILARITY}
+        write_recording(store.run(run["run_id"]).recording_path("similarity"), {"epochs": np.arange(2), **arrays})
+    for options, label in (([], b"residual to rank one"), (["--figure", "heat"], b"of gradient")):
+        assert invoke("report", "--study", "rank", *options, "-o", "x.svg")[0] == 0
+        assert label in (tmp_path / "x.svg").read_bytes()
+
+
 def test_options_beat_the_study(invoke, study, tmp_path):
     content = json.loads(invoke("report", "--study", "trial", "--value", "test_acc", "--json")[1])
     assert {cell["mean"] for cell in content["cells"]} == {0.1}

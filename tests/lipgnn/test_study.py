@@ -145,6 +145,8 @@ def test_what_a_study_asks_of_runs_and_reports_is_known(name):
     study = read_study(name)
     assert {*study.record} <= {*RECORDS}
     assert study.report.get("figure") in (None, *FIGURES)
+    papers = [entry.paper for entry in read_published()]
+    assert all(any(paper.startswith(name) for paper in papers) for name in study.report.get("papers", ()))
     values = {study.report.get("value", "test_acc"), *study.values.values()}
     fields = {key: study.report.get(key, ()) for key in ("rows", "cols", "best")}
     for value in values:
@@ -164,13 +166,27 @@ def test_the_layout_of_a_study_leaves_nothing_mixed(name, result_row):
         assert build_table(runs, layout).usual_n == len({run["seed"] for run in runs})
 
 
-@pytest.mark.parametrize("name, paper", [("missing", "Dasoulas"), ("trees", "Alon")])
+@pytest.mark.parametrize("name, paper", [("missing", "Dasoulas"), ("trees", "Alon"), ("deep", "Chen")])
 def test_the_full_protocol_has_every_cell_that_was_published(name, paper):
     runs = runs_of(read_study(name).choose("paper").grids(), {})[0]
     planned = {(r.dataset, r.missing, r.model, r.norm, r.layers) for r in runs}
     cells = {(e.dataset, e.missing, e.model, e.norm, e.depth) for e in read_published() if paper in e.paper}
     assert cells
     assert cells <= planned
+
+
+def test_the_first_runs_of_deep_are_those_that_it_is_about():
+    """Every depth of Cora with three seeds: residual GAT without and with both bounds, and GCNII's residual."""
+    first = runs_of(read_study("deep").choose().grids(), {})[0][: 6 * 3 * 4]
+    assert {(run.dataset, run.layers, run.seed) for run in first} == {
+        ("cora", layers, seed) for layers in (2, 8, 32, 64, 128, 256) for seed in (0, 1, 2)
+    }
+    assert {(run.model, run.residual, run.norm, run.weight_norm) for run in first} == {
+        ("gat", "identity", "none", "none"),
+        ("gat", "identity", "lip", "fix:4/L"),
+        ("gcn", "initial", "none", "none"),
+        ("gat", "initial", "lip", "none"),
+    }
 
 
 def test_epochs_of_the_authors_grow_with_depth():
