@@ -269,6 +269,12 @@ def test_gradients_are_recorded_where_asked_and_a_run_without_them_says_so(invok
     assert "computed without recording" in err and "--force computes it anew and records" in err
 
 
+def test_a_run_that_recorded_less_than_is_asked_says_so(invoke):
+    invoke(*RUN, "--record", "gradients", "-q")
+    err = invoke(*RUN, "--record", "gradients", "--record", "similarity")[2]
+    assert "computed without recording" in err
+
+
 def test_only_what_can_be_recorded_is_taken(invoke):
     code, _, err = invoke(*RUN, "--record", "weights")
     assert code == 2
