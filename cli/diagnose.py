@@ -68,7 +68,7 @@ class Subject:
 )
 @click.option("--path-length", type=click.IntRange(min=0), metavar="N", help="Of the K paths.  [default: any]")
 @click.option("--certify", is_flag=True, help="Also how much every layer really stretches, which takes longer.")
-@click.option("--all", "everything", is_flag=True, help="Show every layer.")
+@click.option("--all", "everything", is_flag=True, help="Measure and show every layer of a deep network.")
 @click.option("--csv", "table", type=click.Path(path_type=Path), metavar="FILE", help="Write the table as CSV.")
 @click.option("--figure", type=click.Path(path_type=Path), metavar="FILE", help="Draw it: .png, .svg or .pdf.")
 @spec_options_but("init")
@@ -107,7 +107,7 @@ def command(
         subject = _new(resolve(given, os.environ, config, preset).spec)
     else:
         subject = _saved(reference, Store(results), initial=init is not None)
-    diagnosis = _diagnose(subject, given.get("device", "auto"), certify=certify)
+    diagnosis = _diagnose(subject, given.get("device", "auto"), certify=certify, every_layer=everything)
     parts = [part.strip() for part in ablate.split(",")] if ablate else []
     diagnosis |= _further(subject, diagnosis.pop("data"), parts, paths, path_length)
     write_files(diagnosis, table, figure)
@@ -161,7 +161,7 @@ def _first_network(spec: RunSpec, dataset: Dataset | TreeDataset) -> DeepGNN:
     return DeepGNN.from_spec(spec, dataset.num_features, dataset.num_classes)
 
 
-def _diagnose(subject: Subject, device: str, *, certify: bool) -> dict[str, Any]:
+def _diagnose(subject: Subject, device: str, **how: bool) -> dict[str, Any]:
     from lipgnn.diagnose.data import WholeData
     from lipgnn.diagnose.profile import profile
     from lipgnn.diagnose.verdict import judge
@@ -169,7 +169,7 @@ def _diagnose(subject: Subject, device: str, *, certify: bool) -> dict[str, Any]
 
     chosen, _ = choose_device(device)
     data = WholeData.of(subject.spec, subject.dataset, chosen)
-    found = profile(subject.network.to(chosen), data, certify=certify)
+    found = profile(subject.network.to(chosen), data, **how)
     verdict = judge(
         found.layers,
         spec=subject.spec,

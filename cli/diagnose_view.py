@@ -69,7 +69,10 @@ def show_diagnosis(
     facts += [("try", f"{one.words}: {one.why} (study {one.study})") for one in verdict.options]
     console.print_panel(f"{name}, at {diagnosis['at']}", facts, good=not verdict.findings)
     rows = diagnosis["layers"]
-    shown = rows if everything else selection(rows, diagnosis["from_layer"])
+    # Rows that were looked at closely, and the one that the verdict is about.
+    close = [row for row in rows if row["rank"] is not None] or rows
+    about = [row for row in rows if row["layer"] == diagnosis["from_layer"] and row not in close]
+    shown = rows if everything else sorted(selection(close) + about, key=lambda row: row["layer"])
     for title, headings in TABLES:
         known = {key: heading for key, heading in headings.items() if any(row[key] is not None for row in rows)}
         if known:
@@ -123,13 +126,12 @@ def write_files(diagnosis: Mapping[str, Any], table: Path | None, figure: Path |
         _write(figure, draw_layers(diagnosis["layers"], title, _suffix(figure)))
 
 
-def selection(rows: Sequence[Any], *further: int | None) -> list[Any]:
-    """At most MOST_ROWS rows, spread evenly with the first and the last, and those of further numbers."""
+def selection(rows: Sequence[Any]) -> list[Any]:
+    """At most MOST_ROWS rows, spread evenly with the first and the last."""
     if len(rows) <= MOST_ROWS:
         return list(rows)
     last = len(rows) - 1
-    numbers = {round(index * last / (MOST_ROWS - 1)) for index in range(MOST_ROWS)}
-    return [rows[number] for number in sorted(numbers | {number for number in further if number is not None})]
+    return [rows[round(index * last / (MOST_ROWS - 1))] for index in range(MOST_ROWS)]
 
 
 def _below(diagnosis: Mapping[str, Any], left_out: int) -> list[str]:
@@ -137,7 +139,7 @@ def _below(diagnosis: Mapping[str, Any], left_out: int) -> list[str]:
     if diagnosis["unbounded"]:
         lines.append(f"No bound is certified: {diagnosis['unbounded']}.")
     if left_out:
-        lines.append(f"{left_out} layers are left out; --all shows them.")
+        lines.append(f"{left_out} layers are left out; --all measures and shows them.")
     return lines
 
 

@@ -25,10 +25,10 @@ from lipgnn.recompute import run_blocks
 from lipgnn.reversible import ReversibleBlock
 from lipgnn.runtime import dgl
 
-# Attention takes more time than all else: it is asked for at so many nodes, spread evenly, and in so many layers, or in
-# a few more; in a graph or a network that is smaller at all of them.
+# What takes as long as the layer itself is measured in so many layers, spread evenly, and attention at so many nodes,
+# or at a few more; where there are fewer, in all.
+CLOSE_LAYERS = 32
 SAMPLE = 256
-ATTENTION_LAYERS = 64
 
 # Of one row, in the order in which they are shown:
 # of G^(ℓ) its length, its similarity μ, μ over length, and the length of the gradient of the layer's matrices;
@@ -67,7 +67,7 @@ class Profile:
 
     Attributes
     ----------
-    layers : L + 1 rows with the keys of COLUMNS; None where a number is not finite, or there is none.
+    layers : L + 1 rows with the keys of COLUMNS; None where a number is not finite, or was not measured.
     loss : that of the training; None if it is not finite.
     accuracy : the metric on every part of the split.
     components : how many connected components the graph has.
@@ -83,15 +83,16 @@ class Profile:
     unbounded: str | None
 
 
-def profile(network: DeepGNN, data: WholeData, *, certify: bool = False) -> Profile:
+def profile(network: DeepGNN, data: WholeData, *, certify: bool = False, every_layer: bool = False) -> Profile:
     """Look at a network, which is left as it was but for its mode (evaluation) and without gradients.
 
     Parameters
     ----------
     certify : also find how much every layer stretches the worst small change of its input, which takes long.
+    every_layer : measure energy, distance, ranks and attention in all layers of a deep network, not in some.
     """
     network.eval()
-    watch = _Watch(network, data)
+    watch = _Watch(network, data, step=1 if every_layer else math.ceil(len(network.blocks) / CLOSE_LAYERS))
     try:
         x = network.encoder(data.features)
         # The blocks themselves, whatever the network would do to save memory: a reversible stack shows no layer.
@@ -118,10 +119,11 @@ def profile(network: DeepGNN, data: WholeData, *, certify: bool = False) -> Prof
 
 
 class _Watch:
-    """Hooks on all blocks of a network that reduce what passes to numbers."""
+    """Hooks on all blocks of a network that reduce what passes to numbers; at every `step`-th layer to more of them."""
 
-    def __init__(self, network: DeepGNN, data: WholeData):
+    def __init__(self, network: DeepGNN, data: WholeData, *, step: int):
         self._network = network
+        self._close = {*range(0, len(network.blocks), step), len(network.blocks)}
         self._graph = data.graph
         self._components = components(data.graph)
         self._sample = _Sample.of(data.graph)
@@ -158,7 +160,7 @@ class _Watch:
         if getattr(block, "residual", None) in SUMS and block.sum_norm is None and block.mlp is None:
             kept, added = self._found[layer - 1]["size"], measures.composite_norm(y.double() - x)
             found["skip_share"] = kept / (kept + added)
-        if self._network.has_attention and self._asks_for_attention(layer):
+        if self._network.has_attention and layer in self._close:
             graph = self._graph
             if _acts_along_edges(block):
                 graph, x = self._sample.graph, x[self._sample.nodes]
@@ -166,27 +168,26 @@ class _Watch:
             found["entropy"] = measures.attention_entropy(graph, weights)
             found["saturated"] = measures.saturated(graph, weights)
 
-    def _asks_for_attention(self, layer: int) -> bool:
-        last = len(self._network.blocks)
-        return layer % math.ceil(last / ATTENTION_LAYERS) == 0 or layer in (1, last)
-
     def _look_at(self, layer: int, x: torch.Tensor) -> None:
         """Features now, their gradient when it comes."""
         x.register_hook(functools.partial(self._after_gradient, layer))
         x = x.detach()
-        values = measures.singular_values(x)
-        energy, distance = measures.smoothness(self._graph, x)
         size = measures.composite_norm(x)
         self._found[layer] |= {
             "feat_norm": measures.length(x),
             "feat_mu": measures.similarity(x),
-            "dirichlet": energy,
-            "mad": distance,
-            "effective_rank": measures.effective_rank(values),
-            "rank": measures.numerical_rank(values, x),
             "rank1_residual": measures.composite_norm(measures.residual(x, self._components)) / size,
             "size": size,
         }
+        if layer in self._close:
+            energy, distance = measures.smoothness(self._graph, x)
+            values = measures.singular_values(x)
+            self._found[layer] |= {
+                "dirichlet": energy,
+                "mad": distance,
+                "effective_rank": measures.effective_rank(values),
+                "rank": measures.numerical_rank(values, x),
+            }
 
     @torch.no_grad()
     def _after_gradient(self, layer: int, gradient: torch.Tensor) -> None:
@@ -232,7 +233,7 @@ def _finished(layer: int, found: dict[str, torch.Tensor]) -> Row:
     numbers = {name: _number(value.item()) for name, value in found.items()}
     for kind in ("grad", "feat"):
         numbers[f"{kind}_ratio"] = _ratio(numbers.get(f"{kind}_mu"), numbers.get(f"{kind}_norm"))
-    if numbers["rank"] is not None:
+    if numbers.get("rank") is not None:
         numbers["rank"] = int(numbers["rank"])
     return {name: numbers.get(name) for name in COLUMNS} | {"layer": layer}
 

@@ -185,13 +185,13 @@ def _smoothed(rows: Sequence[Mapping[str, Any]]) -> Finding | None:
 
 
 def _lasting(rows: Sequence[Mapping[str, Any]], name: str, share: float) -> int | None:
-    """The first layer from which on the number stays below its share of row 0; None if there is none."""
+    """The first layer, of those measured, from which on the number stays below its share of row 0; None if none is."""
     first = rows[0][name]
-    if not first:
+    if not first or rows[-1][name] is None:
         return None
     layer = None
-    for row in reversed(rows[1:]):
-        if row[name] is None or row[name] >= share * first:
+    for row in reversed([row for row in rows[1:] if row[name] is not None]):
+        if row[name] >= share * first:
             break
         layer = row["layer"]
     return layer

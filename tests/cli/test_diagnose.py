@@ -55,7 +55,7 @@ def test_people_see_the_verdict_first_then_tables_then_what_to_type(invoke):
     assert code == 0
     assert out.index("vanishing") < out.index("Gradients and features")
     assert "study deep" in out
-    assert "are left out; --all shows them" in err
+    assert "are left out; --all measures and shows them" in err
     following = err.split("Next:")[1].strip()
     assert following.startswith("lipgnn train") and "--weight-norm" in following
     everything = invoke(*NEW, *plain, "--layers", 30, "--all")[1]

@@ -9,7 +9,7 @@ from cli.diagnose_view import MOST_ROWS, TABLES, selection
 
 @pytest.mark.parametrize("count", [1, MOST_ROWS - 1, MOST_ROWS])
 def test_few_rows_are_all_shown(count):
-    assert selection(range(count), 0) == list(range(count))
+    assert selection(range(count)) == list(range(count))
 
 
 @pytest.mark.parametrize("count", [MOST_ROWS + 1, 65, 257, 1001])
@@ -18,11 +18,6 @@ def test_of_many_rows_the_first_the_last_and_some_between_are_shown(count):
     assert (shown[0], shown[-1], len(shown)) == (0, count - 1, MOST_ROWS)
     steps = {later - earlier for earlier, later in pairwise(shown)}
     assert max(steps) - min(steps) <= 1
-
-
-def test_the_layer_of_the_verdict_is_always_shown():
-    assert 123 in selection(range(257), 123, None)
-    assert len(selection(range(257), 256)) == MOST_ROWS
 
 
 def test_every_column_of_a_profile_but_the_similarities_is_in_one_table():

@@ -108,6 +108,17 @@ def test_every_number_is_what_its_definition_gives(data, reference, options):
     assert [row["weight_grad"] for row in rows[:1]] == [None]
 
 
+def test_of_a_deep_network_some_layers_are_looked_at_closely_and_all_if_asked(data, monkeypatch):
+    monkeypatch.setattr(module, "CLOSE_LAYERS", 3)
+    torch.manual_seed(0)
+    network = DeepGNN(4, 3, layers=8, hidden=3, heads=2, norm="lip", residual="scaled").double()
+    some, every = profile(network, data).layers, profile(network, data, every_layer=True).layers
+    close = {"dirichlet", "mad", "effective_rank", "rank", "entropy", "saturated"}
+    for row, whole_row in zip(some, every, strict=True):
+        looked = row["layer"] in (0, 3, 6, 8)
+        assert row == {name: value if looked or name not in close else None for name, value in whole_row.items()}
+
+
 def test_the_share_of_the_skip_is_of_what_the_layer_adds(data):
     network = network_of(model="gat", norm="none", residual="scaled")
     states, _, _ = by_hand(network, data)

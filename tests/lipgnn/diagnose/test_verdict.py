@@ -120,6 +120,12 @@ def test_smoothness_counts_from_the_layer_after_which_it_lasts(name, column, sha
     assert recovered.name == HEALTHY
 
 
+def test_layers_that_were_not_measured_say_nothing():
+    verdict = judge(rows(mad=lambda layer: None if layer % 2 else 0.5 if layer < 6 else 1e-4))
+    assert (verdict.name, verdict.layer) == ("over-smoothed", 6)
+    assert judge(rows(mad=lambda layer: None if layer == 10 else 0.1**layer)).name == HEALTHY
+
+
 @pytest.mark.parametrize("column", ["mad", "rank1_residual"])
 @pytest.mark.parametrize("value", [1e-9, 0.0, None])
 def test_data_that_are_alike_from_the_start_are_not_blamed_on_depth(column, value):
