@@ -24,6 +24,8 @@ MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "p")
 LINES = ("-", "--", "-.", ":")
 # Inches; the width is that of one column of a two-column paper.
 WIDTH, HEIGHT = 3.4, 2.5
+# Depths that lie further apart than so many times the least are told apart on a logarithmic axis alone.
+_FAR = 64
 _WHEN = (("start of training", "--"), ("end of training", "-"))
 _SIMILARITY = {
     "grad_mu": "similarity μ of gradient",
@@ -117,8 +119,11 @@ def _draw_panel(axes: Axes, kind: str, panel: Panel, labels: Sequence[str], scal
         _use_decades(axes, "y")
     if kind == "depth":
         depths = sorted({point.x for series in panel.series for point in series.points})
+        if depths[-1] > _FAR * depths[0]:
+            axes.set_xscale("log", base=2)
         if len(depths) <= 10:
-            axes.set_xticks(depths)
+            axes.set_xticks(depths, [str(depth) for depth in depths])
+            axes.minorticks_off()
 
 
 def _draw_line(axes: Axes, points: Sequence[Point], style: dict[str, Any], shown: Callable[[float], float]) -> None:

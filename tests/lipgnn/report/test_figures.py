@@ -155,6 +155,24 @@ def test_every_format_is_what_it_says_and_the_same_each_time(suffix, start):
     assert draw("depth", panels(), "test_acc", suffix) == first
 
 
+@pytest.mark.parametrize("deepest, scale", [(35, "linear"), (256, "log")])
+def test_depths_that_lie_far_apart_are_on_a_logarithmic_axis(monkeypatch, deepest, scale):
+    from matplotlib.figure import Figure
+
+    scales = []
+    original = Figure.savefig
+
+    def watched(figure, *arguments, **options):
+        scales.extend(axes.get_xscale() for axes in figure.axes)
+        return original(figure, *arguments, **options)
+
+    monkeypatch.setattr(Figure, "savefig", watched)
+    points = [Point(depth, 0.7) for depth in (2, 8, deepest)]
+    shown = texts(draw("depth", [Panel("cora", [Series("lip", points)])], "test_acc", "svg"))
+    assert scales == [scale]
+    assert {"2", "8", str(deepest)} <= {*shown}
+
+
 def test_losses_are_not_percent():
     shown = texts(draw("depth", panels(), "val_loss", "svg"))
     assert "validation loss" in shown
