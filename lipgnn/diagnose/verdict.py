@@ -12,12 +12,12 @@ from typing import Any
 from lipgnn.errors import UsageError
 from lipgnn.spec import RunSpec
 
-# Gradients of the first and the last layer are of one size in a network that trains, within a factor of ten at any
-# depth; one step size cannot serve layers a thousand times apart.
+# In networks that train, gradients at both ends are within a factor of about ten (Cora, 2 to 12 layers, when trained;
+# any depth with bounded weights, at the start); one step size cannot serve layers a thousand times apart.
 MOST_GROWTH = 1e3
 LEAST_GROWTH = 1e-3
 # Of the mean distance 1 − cos between neighbours, which goes with the square of the angle: a tenth of that is left.
-# Training draws neighbours of one class together, though not as far.
+# Training draws neighbours of one class together, though not as far: to 0.12 to 0.28 of it in the same networks.
 SMOOTHED = 0.01
 # Of the residual to one row a component: a hundredth of what told the nodes apart is left.
 COLLAPSED = 0.01

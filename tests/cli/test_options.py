@@ -1,7 +1,7 @@
 import click
 import pytest
 
-from cli.options import spec_options
+from cli.options import spec_options, spec_options_but
 from lipgnn.spec import FIELDS
 
 
@@ -28,3 +28,8 @@ def test_an_option_not_given_is_none(command):
     with click.Context(command) as context:
         command.parse_args(context, ["--layers", "3"])
     assert context.params == {**dict.fromkeys(FIELDS), "layers": "3"}
+
+
+def test_a_command_can_have_all_but_some_of_them():
+    command = click.command()(spec_options_but("init", "seed")(lambda **options: None))
+    assert [option.name for option in command.params] == [name for name in FIELDS if name not in ("init", "seed")]
