@@ -14,6 +14,7 @@ from lipgnn.errors import LipgnnError
 from lipgnn.report.figures import draw
 from lipgnn.report.formats import html_table
 from lipgnn.report.printed import Printed, plain
+from lipgnn.report.profiles import profile_panels
 from lipgnn.report.rows import Results, Row
 from lipgnn.report.series import panels_of
 from lipgnn.report.table import Cell, Table
@@ -39,6 +40,7 @@ def render_page(table: Table, printed: Printed, results: Results, command: str) 
         *(f"<p>{_escape(note)}</p>" for note in results.notes),
         f'<div class="wide">{html_table(printed)}</div>',
         _figures(table, results),
+        _layers(table, results),
         _trouble(results),
         _cells(table),
     ]
@@ -58,14 +60,38 @@ def _figures(table: Table, results: Results) -> str:
         except LipgnnError:
             # No depths, no logs or nothing done: the page goes without this figure.
             continue
-        svg = draw(kind, panels, table.layout.value, "svg").decode()
         caption = {
             "depth": "Mean against depth; the band is one sample standard deviation to either side.",
             "box": "Every run, with median and quartiles.",
             "curve": "Mean by epoch over the runs that reached it; the band is one sample standard deviation.",
         }[kind]
-        pictures.append(f"<figure>{svg[svg.index('<svg') :]}<figcaption>{caption}</figcaption></figure>")
+        pictures.append(_figure(draw(kind, panels, table.layout.value, "svg"), caption))
     return "<h2>Figures</h2>\n" + "\n".join(pictures) if pictures else ""
+
+
+def _layers(table: Table, results: Results) -> str:
+    """What depth does, layer by layer, where all runs have recorded it."""
+    captions = {
+        "grad_mu": "How much the gradient differs between nodes. It should be of one size at all layers.",
+        "feat_mu": "How much features differ between nodes.",
+        "rank1": "The share of the features that is not one row a component. Falling to zero, it says that nodes "
+        "become one.",
+    }
+    pictures = []
+    for value, caption in captions.items():
+        try:
+            panels = profile_panels(table, results, value)
+        except LipgnnError:
+            continue
+        if len(panels) <= MOST_PANELS:
+            pictures.append(_figure(draw("profile", panels, value, "svg"), caption))
+    how = "<p>Recorded by <code>--record similarity</code>; <code>lipgnn diagnose RUN</code> says more of a run.</p>"
+    return "\n".join(["<h2>Layers</h2>", how, *pictures]) if pictures else ""
+
+
+def _figure(svg: bytes, caption: str) -> str:
+    text = svg.decode()
+    return f"<figure>{text[text.index('<svg') :]}<figcaption>{caption}</figcaption></figure>"
 
 
 def _trouble(results: Results) -> str:

@@ -103,6 +103,28 @@ def test_a_page_without_a_store_or_with_many_columns_goes_without_those_figures(
     assert "Diverged and failed" not in page
 
 
+def test_layers_are_drawn_where_all_runs_have_recorded_them(result_row, write_store, tmp_path):
+    import numpy as np
+
+    from lipgnn.recorded import SIMILARITY, write_recording
+    from lipgnn.store import Store
+
+    runs = [result_row(norm=norm, layers=2, epochs_run=1) for norm in ("none", "lip")]
+    store = Store(write_store(tmp_path / "recorded", runs))
+    layout = Layout(rows=("norm",), cols=("dataset",))
+    for run in runs:
+        results = read_results([store.root])
+        table = build_table(results.rows, layout)
+        assert "<h2>Layers</h2>" not in render_page(table, as_printed(table), results, "lipgnn report").decode()
+        arrays = {"epochs": np.arange(2), **{name: np.ones((2, 3), dtype=np.float32) for name in SIMILARITY}}
+        write_recording(store.run(run["run_id"]).recording_path("similarity"), arrays)
+    results = read_results([store.root])
+    text = render_page(table, as_printed(table), results, "lipgnn report").decode()
+    section = text[text.index("<h2>Layers</h2>") :]
+    assert section.count("<figure>") == 3
+    assert "not one row a component" in section
+
+
 def test_an_unreadable_failure_is_told_not_hidden(store):
     for name in ("failure", "spec"):
         (store / "runs" / "0123456789ab" / f"{name}.json").write_text("{")
