@@ -48,7 +48,7 @@ def draw_layers(rows: Sequence[Mapping[str, Any]], title: str, suffix: str) -> b
 
 
 def _draw_curves(axes: Axes, rows: Sequence[Mapping[str, Any]], curves: Mapping[str, str], *, decades: bool) -> None:
-    from matplotlib.ticker import NullFormatter
+    from matplotlib.ticker import LogLocator, NullFormatter
 
     for index, (column, label) in enumerate(curves.items()):
         points = [(row["layer"], row[column]) for row in rows if row[column] is not None]
@@ -58,6 +58,8 @@ def _draw_curves(axes: Axes, rows: Sequence[Mapping[str, Any]], curves: Mapping[
         axes.plot(xs, ys, label=label, color=COLOURS[index], linestyle=LINES[index])
     if decades:
         axes.set_yscale("log")
+        low, high = axes.get_ylim()
+        axes.yaxis.set_major_locator(LogLocator(subs=(1.0,) if high > 100 * low else (1.0, 2.0, 5.0)))
         # Written without formulas, which this style does not set.
         axes.yaxis.set_major_formatter(lambda number, _: f"{number:g}")
         axes.yaxis.set_minor_formatter(NullFormatter())
