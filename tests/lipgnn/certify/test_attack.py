@@ -47,7 +47,7 @@ def test_within_the_radius_nothing_flips_and_just_beyond_everything(tight):
 
 
 def test_nodes_are_attacked_farther_and_farther_until_all_have_fallen(reference):
-    deep = DeepGNN(3, 3, norm="lip", weight_norm="cap:1", layers=1, hidden=2, heads=1, residual="identity")
+    deep = DeepGNN(3, 3, norm="lip", layers=1, hidden=2, heads=1, residual="identity")
     deep, graph = reference.redraw(deep, seed=1).eval(), reference.small_graph()
     perturbed, targets = certified(deep, graph, reference.normal(0, 7, 3))
     found = attack(perturbed, targets, 10, lambda text: None)
