@@ -48,7 +48,7 @@ def draw_layers(rows: Sequence[Mapping[str, Any]], title: str, suffix: str) -> b
 
 
 def _draw_curves(axes: Axes, rows: Sequence[Mapping[str, Any]], curves: Mapping[str, str], *, decades: bool) -> None:
-    from matplotlib.ticker import LogLocator, NullFormatter
+    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
 
     for index, (column, label) in enumerate(curves.items()):
         points = [(row["layer"], row[column]) for row in rows if row[column] is not None]
@@ -56,6 +56,7 @@ def _draw_curves(axes: Axes, rows: Sequence[Mapping[str, Any]], curves: Mapping[
         points = [point for point in points if point[1] > 0 or not decades]
         xs, ys = zip(*points, strict=True) if points else ((), ())
         axes.plot(xs, ys, label=label, color=COLOURS[index], linestyle=LINES[index])
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if decades:
         axes.set_yscale("log")
         low, high = axes.get_ylim()
