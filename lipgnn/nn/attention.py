@@ -108,16 +108,13 @@ def named_score_norm(norm: str | nn.Module | None, named: dict[str, Callable[[],
     return named[norm]()
 
 
-def head_norms(num_heads: int, *weights: torch.Tensor) -> torch.Tensor:
-    """Largest singular value of every head's rows of the weights, stacked, (H,)."""
-    per_head = [weight.reshape(num_heads, -1, weight.shape[-1]) for weight in weights]
-    return torch.linalg.matrix_norm(torch.cat(per_head, dim=1), 2)
+def layer_bound(attention: float, maps: torch.Tensor, residual: float) -> float:
+    """L ‖W‖₂ + ‖W_res‖₂ from the bound L of every head's attention and the maps W of all heads, one below the other.
 
-
-def layer_bound(attention: float, heads: torch.Tensor, residual: float) -> float:
-    """sqrt( Σ_h (L ‖W_h‖)² ) + ‖W_res‖ from the bound L of one head's attention and the norms of the maps, (H,)."""
+    ‖Δy‖² = Σ_h ‖Δy_h‖² ≤ L² Σ_h ‖W_h Δx‖² = L² ‖W Δx‖²: sharper than the sum over the norms of the heads.
+    """
     # Without a bound on the attention there is none on the layer, even where the weights happen to be zero.
-    return math.inf if math.isinf(attention) else attention * heads.square().sum().sqrt().item() + residual
+    return math.inf if math.isinf(attention) else attention * torch.linalg.matrix_norm(maps, 2).item() + residual
 
 
 def certified_bound(graph: dgl.DGLGraph, norm: nn.Module | None) -> float:

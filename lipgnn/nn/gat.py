@@ -15,7 +15,6 @@ from lipgnn.nn.attention import (
     check_in_degrees,
     draw_seed,
     find_kernel,
-    head_norms,
     layer_bound,
     named_score_norm,
     project,
@@ -193,10 +192,11 @@ class GATConv(nn.Module):
     def lipschitz_bound(self, graph: dgl.DGLGraph) -> float:
         """Certified Lipschitz constant (Frobenius norm, evaluation mode) of the layer on `graph`.
 
-            sqrt( Σ_h (L ‖W_h‖₂)² ) + ‖W_res‖₂,   L = sqrt( max_j Σ_{i: j∈N(i)} L_i² )
+            L ‖W‖₂ + ‖W_res‖₂,   L = sqrt( max_j Σ_{i: j∈N(i)} L_i² )
 
-        with L_i from `LipschitzNorm.node_bound`; infinite without a norm that gives one, since plain
-        attention is not Lipschitz. The activation is taken to be 1-Lipschitz, as ELU and ReLU are.
+        with W the maps of all heads, one below the other, and L_i from `LipschitzNorm.node_bound`; infinite without a
+        norm that gives one, since plain attention is not Lipschitz. The activation is taken to be 1-Lipschitz, as ELU
+        and ReLU are.
 
         Raises
         ------
@@ -210,4 +210,4 @@ class GATConv(nn.Module):
         residual = {None: 0.0, nn.Identity: 1.0}.get(self.res_fc and type(self.res_fc))
         if residual is None:
             residual = torch.linalg.matrix_norm(self.res_fc.weight, 2).item()
-        return layer_bound(certified_bound(graph, self.norm), head_norms(self.num_heads, self.fc.weight), residual)
+        return layer_bound(certified_bound(graph, self.norm), self.fc.weight, residual)

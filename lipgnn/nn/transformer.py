@@ -14,7 +14,6 @@ from lipgnn.nn.attention import (
     check_in_degrees,
     draw_seed,
     find_kernel,
-    head_norms,
     layer_bound,
     named_score_norm,
     project,
@@ -166,13 +165,13 @@ class TransformerConv(nn.Module):
     def lipschitz_bound(self, graph: dgl.DGLGraph) -> float:
         """Certified Lipschitz constant (Frobenius norm, evaluation mode) of the layer on `graph`.
 
-            sqrt( Σ_h (L ‖[W_q; W_k; W_v]_h‖₂)² ) + ‖W_skip‖₂
+            L ‖[W_q; W_k; W_v]‖₂ + ‖W_skip‖₂
 
         with L as in `certified_bound`; infinite without a norm that certifies one.
         """
-        heads = head_norms(self.num_heads, self.query.weight, self.key.weight, self.value.weight)
+        maps = torch.cat([self.query.weight, self.key.weight, self.value.weight])
         skip = 0.0 if self.skip is None else torch.linalg.matrix_norm(self.skip.weight, 2).item()
-        return layer_bound(certified_bound(graph, self.norm), heads, skip)
+        return layer_bound(certified_bound(graph, self.norm), maps, skip)
 
     def _heads(self, x: torch.Tensor) -> torch.Tensor:
         return x.view(-1, self.num_heads, self.out_feats)  # (N, H, D)
