@@ -55,10 +55,7 @@ def as_printed(table: Table, *, bold: str = "best", underline: str = "second") -
     ----------
     bold, underline : which rank in a column is marked so: best, second or none.
     """
-    kinds = ["ours"]
-    kinds += ["published"] if table.with_published else []
-    kinds += ["difference"] if table.baseline is not None else []
-    columns = [(key, kind) for key in table.col_keys for kind in kinds]
+    columns = [(key, kind) for key in table.col_keys for kind in _kinds(table, key)]
     texts = {column: [_text(table, row, *column) for row in table.row_keys] for column in columns}
     marks = {
         column: _marks(table, [_number(table, row, *column) for row in table.row_keys], bold, underline)
@@ -71,7 +68,13 @@ def as_printed(table: Table, *, bold: str = "best", underline: str = "second") -
         )
         for index, key in enumerate(table.row_keys)
     ]
-    return Printed(table.layout.rows, _headers(table, kinds), rows, _caption(table), _notes(table))
+    return Printed(table.layout.rows, _headers(table, columns), rows, _caption(table), _notes(table))
+
+
+def _kinds(table: Table, col: Key) -> list[str]:
+    """What a column has: our number, that of a paper where any row has one, the difference to the baseline."""
+    published = any(cell.published for (_, own), cell in table.cells.items() if own == col)
+    return ["ours", *(["published"] if published else []), *(["difference"] if table.baseline is not None else [])]
 
 
 def plain(value: object) -> str:
@@ -159,16 +162,15 @@ def _marks(table: Table, numbers: Sequence[float | None], bold: str, underline: 
     return [styles.get(by_rank.get(value)) for value in numbers]
 
 
-def _headers(table: Table, kinds: Sequence[str]) -> list[list[tuple[str, int]]]:
-    names, keys = table.layout.cols, table.col_keys
+def _headers(table: Table, columns: Sequence[tuple[Key, str]]) -> list[list[tuple[str, int]]]:
     lines = []
-    for level, name in enumerate(names):
-        groups = groupby(keys, key=lambda key: key[: level + 1])
-        lines.append([(_header(name, key[-1]), len(kinds) * len(list(members))) for key, members in groups])
-    if len(kinds) > 1 or not names:
+    for level, name in enumerate(table.layout.cols):
+        groups = groupby(columns, key=lambda column: column[0][: level + 1])
+        lines.append([(_header(name, key[-1]), len(list(members))) for key, members in groups])
+    if len(columns) > len(table.col_keys) or not table.layout.cols:
         ours = "ours" if table.with_published else table.layout.value
         labels = {"ours": ours, "published": "published", "difference": f"against {table.baseline}"}
-        lines.append([(plain(labels[kind]), 1) for _ in keys for kind in kinds])
+        lines.append([(plain(labels[kind]), 1) for _, kind in columns])
     return lines
 
 
