@@ -58,7 +58,7 @@ class Option:
 
 _BOUNDED = Option(
     {"residual": "identity", "weight_norm": "fix:4/L"},
-    "keeps what each of L layers can add at 4/L of its input, so that all together stay below e⁴",
+    "keeps what each of L layers can add in proportion to 4/L of its input, so that growth does not add up",
     "deep",
 )
 _SCALED = Option(
