@@ -252,7 +252,7 @@ def test_at_any_depth_bounded_maps_keep_gradients_at_their_size(model, norm, lay
     def growth(weight_norm):
         torch.manual_seed(0)
         options = {"model": model, "norm": norm, "layers": layers, "residual": "identity", "weight_norm": weight_norm}
-        deep = DeepGNN(planted.num_features, 2, **options).double()
+        deep = DeepGNN(planted.num_features, 2, hidden=4, heads=4, **options).double()
         _, found = gradients(deep, planted.graph, planted.features.double())
         return (similarity(found[0]) / similarity(found[-1])).item()
 
