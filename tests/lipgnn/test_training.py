@@ -174,8 +174,19 @@ def test_a_restored_state_goes_on_bit_for_bit(training, tmp_path, schedule):
         assert same(second.best_weights, whole.best_weights)
 
 
-@pytest.mark.parametrize("options", [{"stack": "reversible"}, {"checkpoint_every": "1"}])
-def test_recomputed_activations_go_on_bit_for_bit_as_well(training, tmp_path, options):
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"stack": "reversible"},
+        {"checkpoint_every": "1"},
+        {"weight_norm": "fix:4/L"},
+        {"weight_norm": "cap:0.5", "dropout": 0.0},
+        {"weight_norm": "fix:1", "checkpoint_every": "1", "residual": "initial"},
+        {"weight_norm": "fix:1", "stack": "reversible"},
+        {"residual": "gated", "mlp": "2x", "norm": "lip+layer", "norm_place": "pre"},
+    ],
+)
+def test_every_kind_of_network_goes_on_bit_for_bit(training, tmp_path, options):
     whole = training(**options)
     expected = [without_time(r) for r in finish(whole)]
     first = training(**options)
@@ -186,6 +197,16 @@ def test_recomputed_activations_go_on_bit_for_bit_as_well(training, tmp_path, op
     second.restore(*CheckpointFile(tmp_path).read(second.spec))
     assert [without_time(r) for r in finish(second)] == expected[5:]
     assert same(weights_of(second), weights_of(whole))
+
+
+@pytest.mark.parametrize("weight_norm", ["fix:0.5", "cap:0.5"])
+def test_bounded_weights_stay_bounded_while_they_learn(training, weight_norm):
+    run = training(weight_norm=weight_norm, lr=0.05)
+    finish(run)
+    heads = run.spec.heads
+    for block in run.network.blocks:
+        lengths = torch.linalg.matrix_norm(block.conv.fc.weight.unflatten(0, (heads, -1)), 2)
+        torch.testing.assert_close(lengths, torch.full_like(lengths, 0.5), rtol=0.05, atol=0)
 
 
 def test_checkpoints_over_blocks_change_nothing_in_a_run(training):
