@@ -171,8 +171,16 @@ def _use_decades(axes: Axes, place: str) -> None:
     low, high = axis.get_view_interval()
     subs = (1.0,) if high > 100 * low else (1.0, 2.0, 5.0) if high > 4 * low else tuple(range(1, 10))
     axis.set_major_locator(LogLocator(subs=subs))
-    axis.set_major_formatter(lambda number, _: f"{number:g}")
+    axis.set_major_formatter(lambda number, _: _short(number))
     axis.set_minor_formatter(NullFormatter())
+
+
+def _short(number: float) -> str:
+    """A number beside an axis, with as few characters as it takes: 0.05, 1000, 1e5, 2e-7."""
+    if 1e-3 <= number < 1e4:
+        return f"{number:g}"
+    digit, exponent = f"{number:.0e}".split("e")
+    return f"{digit}e{int(exponent)}"
 
 
 def _draw_heat(figure: Figure, places: Sequence[Axes], panels: Sequence[Panel], value: str) -> None:
