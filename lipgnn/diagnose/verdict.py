@@ -62,10 +62,10 @@ _BOUNDED = Option(
     "deep",
 )
 _SCALED = Option(
-    {"residual": "scaled"}, "divides what a layer adds by √L, so that L layers weigh as much as one", "ablation"
+    {"residual": "scaled"}, "divides what a layer adds by √L, so that L layers weigh as much as one", "defaults"
 )
 _INITIAL = Option({"residual": "initial"}, "gives every layer the first features again, as GCNII does", "deep")
-_PAIR = Option({"norm": "pair"}, "keeps the mean distance of all pairs of nodes as it was", "deep")
+_PAIR = Option({"norm": "pair"}, "keeps the mean distance of all pairs of nodes as it was", "ablation")
 _LIP = Option({"norm": "lip"}, "bounds the scores of the attention, and with them what it can amplify", "deep")
 _MLP = Option({"mlp": "2x"}, "slows the loss of rank, which attention alone cannot undo", "rank")
 _SKIP = Option({"residual": "identity"}, "leaves paths on which nothing is averaged, and with them the rank", "rank")
