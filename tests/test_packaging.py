@@ -114,7 +114,8 @@ def test_the_runnable_blocks_of_readme_run(block, program, tmp_path):
     assert done.returncode == 0, done.stderr.decode()
 
 
-def test_the_library_example_of_readme_runs(tmp_path):
-    (block,) = re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL)
+def test_the_library_examples_of_readme_run_one_after_the_other(tmp_path):
+    block = "".join(re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL))
+    assert "GATConv" in block
     done = subprocess.run([sys.executable, "-W", "error", "-c", block], cwd=tmp_path, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
