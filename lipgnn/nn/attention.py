@@ -129,11 +129,20 @@ def certified_bound(graph: dgl.DGLGraph, norm: nn.Module | None) -> float:
         return math.inf
     if graph.num_nodes() == 0:
         return 0.0
-    degrees = graph.in_degrees().double()
+    degrees, backwards, without_loop = _neighbourhoods(graph)
     own = torch.where(degrees > 0, norm.node_bound(degrees.clamp(min=1)).square(), 0.0)  # (N,), L_i²
-    fed = dgl.ops.copy_u_sum(dgl.reverse(graph), own)
-    sources, targets = graph.edges()
-    without_loop = torch.ones_like(own)
-    without_loop[targets[sources == targets]] = 0.0
-    total = fed + without_loop * own
+    total = dgl.ops.copy_u_sum(backwards, own) + without_loop * own
     return math.sqrt(total.max().item()) + getattr(norm, "shared_bound", 0.0)
+
+
+def _look_at_neighbourhoods(graph: dgl.DGLGraph) -> tuple[torch.Tensor, dgl.DGLGraph, torch.Tensor]:
+    """In-degrees, the graph with its edges turned round, and 1 for every node without a self-loop."""
+    degrees = graph.in_degrees().double()
+    sources, targets = graph.edges()
+    without_loop = torch.ones_like(degrees)
+    without_loop[targets[sources == targets]] = 0.0
+    return degrees, dgl.reverse(graph), without_loop
+
+
+# Once a graph: every layer of a deep network asks for the same.
+_neighbourhoods = PerGraph(_look_at_neighbourhoods)
