@@ -172,11 +172,13 @@ class _Watch:
         """Features now, their gradient when it comes."""
         x.register_hook(functools.partial(self._after_gradient, layer))
         x = x.detach()
-        size = measures.composite_norm(x)
+        # Widened once for all of them.
+        wide = x.double()
+        size = measures.composite_norm(wide)
         self._found[layer] |= {
-            "feat_norm": measures.length(x),
-            "feat_mu": measures.similarity(x),
-            "rank1_residual": measures.composite_norm(measures.residual(x, self._components)) / size,
+            "feat_norm": measures.length(wide),
+            "feat_mu": measures.similarity(wide),
+            "rank1_residual": measures.composite_norm(measures.residual(wide, self._components)) / size,
             "size": size,
         }
         if layer in self._close:

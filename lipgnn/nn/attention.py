@@ -12,6 +12,7 @@ from torch import nn
 from lipgnn.errors import DataError, UsageError, unknown_name
 from lipgnn.kernels import implementation
 from lipgnn.kernels.fused import MOST_HEADS
+from lipgnn.norms import DotProductLipschitzNorm, LipschitzNorm
 from lipgnn.runtime import PerGraph, dgl
 
 fn = dgl.function
@@ -127,22 +128,27 @@ def certified_bound(graph: dgl.DGLGraph, norm: nn.Module | None) -> float:
     """
     if not hasattr(norm, "node_bound"):
         return math.inf
+    if type(norm) not in (LipschitzNorm, DotProductLipschitzNorm):
+        return _bound_on(graph, norm)
+    # Their options, which `repr` spells out, are all that their bound depends on; of another's norm nobody knows.
+    known, name = _certified(graph), repr(norm)
+    if name not in known:
+        known[name] = _bound_on(graph, norm)
+    return known[name]
+
+
+# By norm, once a graph: every layer of a deep network asks for the same.
+_certified: PerGraph = PerGraph(lambda graph: {})
+
+
+def _bound_on(graph: dgl.DGLGraph, norm: nn.Module) -> float:
     if graph.num_nodes() == 0:
         return 0.0
-    degrees, backwards, without_loop = _neighbourhoods(graph)
-    own = torch.where(degrees > 0, norm.node_bound(degrees.clamp(min=1)).square(), 0.0)  # (N,), L_i²
-    total = dgl.ops.copy_u_sum(backwards, own) + without_loop * own
-    return math.sqrt(total.max().item()) + getattr(norm, "shared_bound", 0.0)
-
-
-def _look_at_neighbourhoods(graph: dgl.DGLGraph) -> tuple[torch.Tensor, dgl.DGLGraph, torch.Tensor]:
-    """In-degrees, the graph with its edges turned round, and 1 for every node without a self-loop."""
     degrees = graph.in_degrees().double()
+    own = torch.where(degrees > 0, norm.node_bound(degrees.clamp(min=1)).square(), 0.0)  # (N,), L_i²
+    fed = dgl.ops.copy_u_sum(dgl.reverse(graph), own)
     sources, targets = graph.edges()
-    without_loop = torch.ones_like(degrees)
+    without_loop = torch.ones_like(own)
     without_loop[targets[sources == targets]] = 0.0
-    return degrees, dgl.reverse(graph), without_loop
-
-
-# Once a graph: every layer of a deep network asks for the same.
-_neighbourhoods = PerGraph(_look_at_neighbourhoods)
+    total = fed + without_loop * own
+    return math.sqrt(total.max().item()) + getattr(norm, "shared_bound", 0.0)

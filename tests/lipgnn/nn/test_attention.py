@@ -101,3 +101,17 @@ def test_certified_bound_adds_what_all_nodes_share(reference):
 @pytest.mark.parametrize("norm", [None, nn.Identity()])
 def test_no_bound_without_a_norm_that_certifies_one(norm, reference):
     assert certified_bound(reference.small_graph(), norm) == math.inf
+
+
+def test_a_bound_is_of_its_own_norm_also_where_a_graph_has_seen_others(reference):
+    """A norm of somebody else's, whose name does not tell one from the other, is asked every time."""
+    graph = reference.small_graph()
+
+    class Own(LipschitzNorm):
+        def extra_repr(self):
+            return ""
+
+    for kind in (LipschitzNorm, Own):
+        bounds = [certified_bound(graph, kind(kappa=kappa)) for kappa in (1.0, 4.0, 1.0)]
+        assert bounds[0] == bounds[2] > bounds[1]
+        assert bounds[0] == certified_bound(reference.small_graph(), kind(kappa=1.0))
