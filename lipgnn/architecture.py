@@ -20,13 +20,10 @@ from lipgnn.catalog import (
     STACKS,
     SUMS,
     check_name,
-    check_norm_fits,
-    check_norm_place,
-    check_parts_fit,
-    check_stack_fits,
     parse_norm,
     parse_weight_norm,
 )
+from lipgnn.compatibility import check_network
 from lipgnn.nn import GATConv, GCNConv, GGNNConv, GINConv, Mlp, TransformerConv, bound_weights, initialize
 from lipgnn.norms import NearIdentity, feature_norm
 from lipgnn.reversible import ReversibleBlock
@@ -85,18 +82,7 @@ class Architecture:
             ("activation", ACTIVATIONS),
         ):
             check_name(kind.replace("_", " "), getattr(self, kind), valid)
-        check_norm_fits(self.norm, self.model)
-        check_parts_fit(
-            self.model,
-            weight_norm=self.weight_norm,
-            residual=self.residual,
-            skip=self.skip,
-            init=self.init,
-            mlp=self.mlp,
-            stack=self.stack,
-        )
-        check_stack_fits(self.stack, self.residual, self.hidden)
-        check_norm_place(self.norm_place, self.stack)
+        check_network(self)
 
     @classmethod
     def of(cls, spec: RunSpec) -> Architecture:

@@ -120,10 +120,10 @@ DATASETS: dict[str, DatasetEntry] = {
 UNDIRECTED = ":undirected"
 """Behind the name or path of a data set: every edge in both directions."""
 
-# "svd" is a substitute made from the graph, for data whose own features are not at hand.
 # The metrics of data sets (see lipgnn.metrics), in words.
 METRICS = {"acc": "accuracy", "rocauc": "ROC-AUC"}
 
+# "svd" is a substitute made from the graph, for data whose own features are not at hand.
 FEATURE_FORMS = ("raw", "row", "svd")
 
 NO_NORM = "none"
@@ -257,23 +257,6 @@ def parse_norm(norm: str) -> tuple[str | None, str | None]:
     return score, feature
 
 
-def check_norm_fits(norm: str, model: str) -> None:
-    """Refuse a score norm for a model without attention scores.
-
-    Raises
-    ------
-    UsageError : also for an unknown norm.
-    """
-    score, _ = parse_norm(norm)
-    if score and model not in ATTENTION_MODELS:
-        raise UsageError(
-            f"Norm {norm!r} acts on attention scores, and model {model!r} has none.",
-            f"Use model {' or '.join(ATTENTION_MODELS)}, or a norm among {', '.join([NO_NORM, *FEATURE_NORMS])}.",
-        )
-    if score and score != "lip" and model != "gat":
-        raise UsageError(f"Norm {norm!r} is of the additive scores of gat, and the model is {model!r}.", "Use 'lip'.")
-
-
 @dataclass(frozen=True)
 class WeightNorm:
     """A bound on the largest singular value of every linear map of a layer.
@@ -318,95 +301,6 @@ def parse_weight_norm(text: str) -> WeightNorm | None:
             "C is a number or, to shrink with depth, one over L: for instance fix:4/L.",
         )
     return WeightNorm(kind == "fix", number, bool(over))
-
-
-def check_parts_fit(model: str, *, weight_norm: str, residual: str, skip: str, init: str, mlp: str, stack: str) -> None:
-    """Refuse parts of a layer that do not go together.
-
-    Raises
-    ------
-    UsageError : says which.
-    """
-    bound = parse_weight_norm(weight_norm)
-    if bound and model not in LINEAR_MODELS:
-        raise UsageError(
-            f"Weight norms bound linear maps, and a layer of {model!r} is none.",
-            f"Use model {', '.join(LINEAR_MODELS)}, or --weight-norm none.",
-        )
-    if residual == "initial" and model not in VALUE_MODELS:
-        raise UsageError(
-            f"Residual 'initial' needs a layer with one linear map of what is added up, which {model!r} is not.",
-            f"Use model {', '.join(VALUE_MODELS)}, or another --residual.",
-        )
-    if skip == "none" and model != "gt":
-        raise UsageError(
-            f"--skip none takes away the linear skip of a gt layer, and {model!r} has none of its own.",
-            "Use --residual none to take away the residual.",
-        )
-    if init != "glorot" and model not in LINEAR_MODELS:
-        raise UsageError(f"--init {init} draws linear maps, and a layer of {model!r} is none.", "Use --init glorot.")
-    if init == "zero-last" and residual not in (*SUMS, "gated"):
-        raise UsageError(
-            f"--init zero-last starts layers from zero, and with residual {residual!r} nothing would be left.",
-            f"Use --residual {' or '.join(SUMS)}.",
-        )
-    if init == "zero-last" and bound and bound.fixed:
-        raise UsageError(
-            f"Maps that start at zero cannot have the length that {weight_norm!r} asks for.", "Use cap:C, or --init."
-        )
-    if mlp != "none" and stack == "reversible":
-        raise UsageError("A reversible stack has no MLPs.", "Use --mlp none, or --stack plain.")
-
-
-def check_stack_fits(stack: str, residual: str, hidden: int, checkpoint_every: int = 0) -> None:
-    """Refuse a reversible stack where it cannot be.
-
-    Raises
-    ------
-    UsageError : without a residual sum nothing can be inverted, an odd width has no halves, and where no activations
-        are kept there are none to keep fewer of.
-    """
-    if stack != "reversible":
-        return
-    if residual not in SUMS:
-        raise UsageError(f"A reversible stack needs a residual sum, got {residual!r}.", "Use --residual scaled.")
-    if hidden % 2:
-        raise UsageError(
-            f"A reversible stack splits every head in two, and hidden is {hidden}.", "Use an even --hidden."
-        )
-    if checkpoint_every:
-        raise UsageError(
-            f"A reversible stack keeps no activations, and checkpoint_every is {checkpoint_every}.",
-            "Use --checkpoint-every 0 or auto, or --stack plain.",
-        )
-
-
-def check_norm_place(place: str, stack: str) -> None:
-    """Refuse a norm after the sum where the sum is to be inverted.
-
-    Raises
-    ------
-    UsageError : the stack is reversible.
-    """
-    if place == "sum" and stack == "reversible":
-        raise UsageError(
-            "A norm after the residual sum cannot be inverted, and the stack is reversible.",
-            "Use --norm-place branch, or --stack plain.",
-        )
-
-
-def check_batches_fit(batch_size: int, stack: str, *, many_graphs: bool) -> None:
-    """Refuse to sample neighbours for a reversible stack.
-
-    Raises
-    ------
-    UsageError : every layer of a sample has fewer nodes than the one before, which leaves nothing to invert.
-    """
-    if batch_size and stack == "reversible" and not many_graphs:
-        raise UsageError(
-            f"A reversible stack needs the same nodes in every layer, which samples of batch_size {batch_size} lack.",
-            "Use --batch-size 0, or --stack plain.",
-        )
 
 
 def check_name(kind: str, received: str, valid: Collection[str]) -> None:

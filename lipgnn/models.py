@@ -10,7 +10,8 @@ import torch
 from torch import nn
 
 from lipgnn.architecture import Architecture
-from lipgnn.catalog import ATTENTION_MODELS, check_stack_fits
+from lipgnn.catalog import ATTENTION_MODELS
+from lipgnn.compatibility import check_checkpoints
 from lipgnn.errors import UsageError
 from lipgnn.flow import Graphs
 from lipgnn.neighbors_match import is_trees
@@ -52,7 +53,7 @@ class DeepGNN(nn.Module):
     ):
         super().__init__()
         layout = Architecture(**options)
-        check_stack_fits(layout.stack, layout.residual, layout.hidden, checkpoint_every)
+        check_checkpoints(layout.stack, checkpoint_every)
         if lookup:
             self.encoder = KeyValueEmbedding(in_feats, layout.width, dropout)
         else:

@@ -26,13 +26,9 @@ from lipgnn.catalog import (
     SCORE_NORMS,
     SKIPS,
     STACKS,
-    check_batches_fit,
-    check_norm_fits,
-    check_norm_place,
-    check_parts_fit,
-    check_stack_fits,
     parse_weight_norm,
 )
+from lipgnn.compatibility import check_batches, check_checkpoints, check_network
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.files import sha256
 from lipgnn.neighbors_match import is_trees
@@ -140,19 +136,9 @@ class RunSpec:
             object.__setattr__(self, option.name, parse_value(option.name, getattr(self, option.name)))
         # One spelling, so that one run has one id.
         object.__setattr__(self, "weight_norm", str(parse_weight_norm(self.weight_norm) or NO_NORM))
-        check_norm_fits(self.norm, self.model)
-        check_parts_fit(
-            self.model,
-            weight_norm=self.weight_norm,
-            residual=self.residual,
-            skip=self.skip,
-            init=self.init,
-            mlp=self.mlp,
-            stack=self.stack,
-        )
-        check_stack_fits(self.stack, self.residual, self.hidden, _distance(self.checkpoint_every))
-        check_norm_place(self.norm_place, self.stack)
-        check_batches_fit(self.batch_size, self.stack, many_graphs=is_trees(self.dataset))
+        check_network(self)
+        check_checkpoints(self.stack, _distance(self.checkpoint_every))
+        check_batches(self.stack, self.batch_size, many_graphs=is_trees(self.dataset))
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> RunSpec:

@@ -36,13 +36,6 @@ def test_unknown_norms_are_refused_with_the_list(norm):
     assert all(name in caught.value.hint for name in [*catalog.SCORE_NORMS, *catalog.FEATURE_NORMS])
 
 
-def test_variants_of_the_norm_are_for_additive_scores():
-    for norm in catalog.SCORE_NORMS:
-        catalog.check_norm_fits(norm, "gat")
-    with pytest.raises(UsageError, match="Norm 'lip-source' is of the additive scores of gat, and the model is 'gt'"):
-        catalog.check_norm_fits("lip-source", "gt")
-
-
 def test_check_name():
     catalog.check_name("model", "gat", catalog.MODELS)
     with pytest.raises(UsageError, match="'gatt'"):
@@ -79,17 +72,3 @@ def test_what_is_said_of_ogb_is_what_ogb_says(name):
 def test_a_suffix_does_not_hide_what_is_known():
     assert catalog.dataset_entry("texas:undirected") is catalog.DATASETS["texas"]
     assert catalog.dataset_entry("my/path.npz") is None
-
-
-def test_a_norm_after_the_sum_is_not_inverted():
-    catalog.check_norm_place("sum", "plain")
-    catalog.check_norm_place("branch", "reversible")
-    with pytest.raises(UsageError, match="cannot be inverted"):
-        catalog.check_norm_place("sum", "reversible")
-
-
-def test_samples_of_one_graph_are_not_inverted():
-    catalog.check_batches_fit(8, "reversible", many_graphs=True)
-    catalog.check_batches_fit(0, "reversible", many_graphs=False)
-    with pytest.raises(UsageError, match="same nodes in every layer"):
-        catalog.check_batches_fit(8, "reversible", many_graphs=False)

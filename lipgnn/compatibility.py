@@ -1,0 +1,143 @@
+"""Which options of a run go together; no torch here."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from lipgnn.catalog import (
+    ATTENTION_MODELS,
+    FEATURE_NORMS,
+    LINEAR_MODELS,
+    NO_NORM,
+    SUMS,
+    VALUE_MODELS,
+    parse_norm,
+    parse_weight_norm,
+)
+from lipgnn.errors import UsageError
+
+
+class Parts(Protocol):
+    """What a network is made of, by the names it has in RunSpec."""
+
+    model: str
+    hidden: int
+    norm: str
+    norm_place: str
+    weight_norm: str
+    residual: str
+    skip: str
+    init: str
+    mlp: str
+    stack: str
+
+
+def check_network(parts: Parts) -> None:
+    """Refuse a network whose parts do not go together.
+
+    Raises
+    ------
+    UsageError : says which; also for an unknown norm.
+    """
+    _check_norm(parts)
+    _check_maps(parts)
+    _check_layer(parts)
+    if parts.stack == "reversible":
+        _check_reversible(parts)
+
+
+def check_checkpoints(stack: str, checkpoint_every: int) -> None:
+    """Refuse to keep fewer activations where none are kept.
+
+    Raises
+    ------
+    UsageError : the stack is reversible.
+    """
+    if stack == "reversible" and checkpoint_every:
+        raise UsageError(
+            f"A reversible stack keeps no activations, and checkpoint_every is {checkpoint_every}.",
+            "Use --checkpoint-every 0 or auto, or --stack plain.",
+        )
+
+
+def check_batches(stack: str, batch_size: int, *, many_graphs: bool) -> None:
+    """Refuse to sample neighbours for a reversible stack.
+
+    Raises
+    ------
+    UsageError : every layer of a sample has fewer nodes than the one before, which leaves nothing to invert.
+    """
+    if batch_size and stack == "reversible" and not many_graphs:
+        raise UsageError(
+            f"A reversible stack needs the same nodes in every layer, which samples of batch_size {batch_size} lack.",
+            "Use --batch-size 0, or --stack plain.",
+        )
+
+
+def _check_norm(parts: Parts) -> None:
+    """Score norms need attention scores, and their variants those of gat."""
+    score, _ = parse_norm(parts.norm)
+    if score and parts.model not in ATTENTION_MODELS:
+        raise UsageError(
+            f"Norm {parts.norm!r} acts on attention scores, and model {parts.model!r} has none.",
+            f"Use model {' or '.join(ATTENTION_MODELS)}, or a norm among {', '.join([NO_NORM, *FEATURE_NORMS])}.",
+        )
+    if score and score != "lip" and parts.model != "gat":
+        raise UsageError(
+            f"Norm {parts.norm!r} is of the additive scores of gat, and the model is {parts.model!r}.", "Use 'lip'."
+        )
+
+
+def _check_maps(parts: Parts) -> None:
+    """What bounds or draws linear maps needs a layer that has them."""
+    bound = parse_weight_norm(parts.weight_norm)
+    if bound and parts.model not in LINEAR_MODELS:
+        raise UsageError(
+            f"Weight norms bound linear maps, and a layer of {parts.model!r} is none.",
+            f"Use model {', '.join(LINEAR_MODELS)}, or --weight-norm none.",
+        )
+    if parts.init != "glorot" and parts.model not in LINEAR_MODELS:
+        raise UsageError(
+            f"--init {parts.init} draws linear maps, and a layer of {parts.model!r} is none.", "Use --init glorot."
+        )
+    if parts.init == "zero-last" and parts.residual not in (*SUMS, "gated"):
+        raise UsageError(
+            f"--init zero-last starts layers from zero, and with residual {parts.residual!r} nothing would be left.",
+            f"Use --residual {' or '.join(SUMS)}.",
+        )
+    if parts.init == "zero-last" and bound and bound.fixed:
+        raise UsageError(
+            f"Maps that start at zero cannot have the length that {parts.weight_norm!r} asks for.",
+            "Use cap:C, or --init.",
+        )
+
+
+def _check_layer(parts: Parts) -> None:
+    """Residuals and skips need layers of the right kind."""
+    if parts.residual == "initial" and parts.model not in VALUE_MODELS:
+        raise UsageError(
+            f"Residual 'initial' needs a layer with one linear map of what is added up, which {parts.model!r} is not.",
+            f"Use model {', '.join(VALUE_MODELS)}, or another --residual.",
+        )
+    if parts.skip == "none" and parts.model != "gt":
+        raise UsageError(
+            f"--skip none takes away the linear skip of a gt layer, and {parts.model!r} has none of its own.",
+            "Use --residual none to take away the residual.",
+        )
+
+
+def _check_reversible(parts: Parts) -> None:
+    """Two halves of the features, each plus a function of the other: nothing else can be inverted."""
+    if parts.residual not in SUMS:
+        raise UsageError(f"A reversible stack needs a residual sum, got {parts.residual!r}.", "Use --residual scaled.")
+    if parts.hidden % 2:
+        raise UsageError(
+            f"A reversible stack splits every head in two, and hidden is {parts.hidden}.", "Use an even --hidden."
+        )
+    if parts.mlp != "none":
+        raise UsageError("A reversible stack has no MLPs.", "Use --mlp none, or --stack plain.")
+    if parts.norm_place == "sum":
+        raise UsageError(
+            "A norm after the residual sum cannot be inverted, and the stack is reversible.",
+            "Use --norm-place branch, or --stack plain.",
+        )

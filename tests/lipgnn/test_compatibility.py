@@ -1,0 +1,75 @@
+from types import SimpleNamespace
+
+import pytest
+
+from lipgnn.architecture import Architecture
+from lipgnn.catalog import SCORE_NORMS
+from lipgnn.compatibility import check_batches, check_checkpoints, check_network
+from lipgnn.errors import UsageError
+from lipgnn.spec import RunSpec
+
+PLAIN = {
+    "model": "gat",
+    "hidden": 8,
+    "norm": "none",
+    "norm_place": "branch",
+    "weight_norm": "none",
+    "residual": "identity",
+    "skip": "own",
+    "init": "glorot",
+    "mlp": "none",
+    "stack": "plain",
+}
+REFUSED = [
+    ({"model": "gcn", "norm": "lip"}, "acts on attention scores, and model 'gcn' has none"),
+    ({"model": "gt", "norm": "lip-source"}, "of the additive scores of gat, and the model is 'gt'"),
+    ({"model": "ggnn", "weight_norm": "fix:1"}, "Weight norms bound linear maps"),
+    ({"model": "ggnn", "init": "orthogonal"}, "--init orthogonal draws linear maps"),
+    ({"init": "zero-last", "residual": "none"}, "nothing would be left"),
+    ({"init": "zero-last", "weight_norm": "fix:4/L"}, "start at zero cannot have the length that 'fix:4/L'"),
+    ({"model": "gin", "residual": "initial"}, "one linear map of what is added up, which 'gin' is not"),
+    ({"skip": "none"}, "'gat' has none of its own"),
+    ({"stack": "reversible", "residual": "none"}, "needs a residual sum, got 'none'"),
+    ({"stack": "reversible", "hidden": 3}, "hidden is 3"),
+    ({"stack": "reversible", "mlp": "2x"}, "no MLPs"),
+    ({"stack": "reversible", "norm_place": "sum"}, "cannot be inverted"),
+]
+
+
+@pytest.mark.parametrize("others, problem", REFUSED)
+def test_parts_that_do_not_go_together_are_refused(others, problem):
+    with pytest.raises(UsageError, match=problem) as caught:
+        check_network(SimpleNamespace(**(PLAIN | others)))
+    assert caught.value.hint
+
+
+@pytest.mark.parametrize("kind", [RunSpec, Architecture])
+@pytest.mark.parametrize("others, problem", REFUSED)
+def test_runs_and_networks_are_held_to_it(kind, others, problem):
+    with pytest.raises(UsageError, match=problem):
+        kind(**(PLAIN | others))
+
+
+@pytest.mark.parametrize("change", [{}, *({"norm": name} for name in SCORE_NORMS), {"stack": "reversible"}])
+def test_parts_that_go_together_are_not_refused(change):
+    check_network(SimpleNamespace(**(PLAIN | change)))
+
+
+@pytest.mark.parametrize("others", [others for others, _ in REFUSED if len(others) == 2])
+def test_it_takes_both_to_be_refused(others):
+    name, value = next(iter(others.items()))
+    check_network(SimpleNamespace(**(PLAIN | {name: value})))
+
+
+def test_where_no_activations_are_kept_none_are_kept_less_often():
+    check_checkpoints("plain", 2)
+    check_checkpoints("reversible", 0)
+    with pytest.raises(UsageError, match="checkpoint_every is 2"):
+        check_checkpoints("reversible", 2)
+
+
+def test_samples_of_one_graph_are_not_inverted():
+    check_batches("reversible", 8, many_graphs=True)
+    check_batches("reversible", 0, many_graphs=False)
+    with pytest.raises(UsageError, match="same nodes in every layer"):
+        check_batches("reversible", 8, many_graphs=False)
