@@ -29,6 +29,7 @@ ATTENTION = {
 TRAIN = {
     "fused": "epochs by the fused kernel",
     "fused recorded": "the same while gradients are recorded, as by `lipgnn train --record gradients`",
+    "diagnose": "what `lipgnn diagnose` measures of the network, beside the epochs of its training",
     "dgl": "epochs by DGL's message passing, the reference",
     "gemm": "limit: the dense matrix products of the same epoch alone",
 }

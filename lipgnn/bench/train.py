@@ -6,7 +6,7 @@ import contextlib
 import json
 import sys
 from collections.abc import Iterable
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any
 
 from lipgnn.bench.attention import TINY, set_threads
@@ -18,9 +18,12 @@ from lipgnn.bench.peak import peak_in_child, peak_of
 from lipgnn.bench.rows import Report, Row
 from lipgnn.config import resolve
 from lipgnn.datasets import Dataset
+from lipgnn.diagnose.data import WholeData
+from lipgnn.diagnose.profile import profile
 from lipgnn.errors import RunFailed, UsageError
 from lipgnn.kernels import fused
 from lipgnn.kernels.adjacency import Adjacency
+from lipgnn.models import DeepGNN
 from lipgnn.recording import GradientRecorder
 from lipgnn.spec import RunSpec
 from lipgnn.system_memory import memory_returned
@@ -28,7 +31,10 @@ from lipgnn.training import Diverged, Training
 
 GEMM = "gemm"
 RECORDED = "fused recorded"
-PAIRS = (("dgl", "fused"), (RECORDED, "fused"), ("fused", GEMM), ("dgl", GEMM))
+DIAGNOSED = "diagnose"
+# Those that train or look at a network with the fused kernel.
+OF_FUSED = ("fused", RECORDED, DIAGNOSED)
+PAIRS = (("dgl", "fused"), (RECORDED, "fused"), (DIAGNOSED, "fused"), ("fused", GEMM), ("dgl", GEMM))
 
 
 def bench_train(
@@ -56,8 +62,8 @@ def bench_train(
     """
     set_threads(effort.threads)
     norms = list(norms)
-    # Matrix products and recordings have a time and no memory worth the name.
-    timed_alone = (GEMM, RECORDED)
+    # Of these, memory is not asked for.
+    timed_alone = (GEMM, RECORDED, DIAGNOSED)
     candidates, left_out = choose_candidates([w for w in whats if effort.repeats or w not in timed_alone], norms)
     template = template_of(dataset, spec, effort)
     peaks = {}
@@ -105,7 +111,7 @@ def choose_candidates(whats: Iterable[str], norms: Iterable[str]) -> tuple[list[
     """
     whats = list(whats)
     left_out = []
-    for what in ("fused", RECORDED):
+    for what in OF_FUSED:
         if what in whats and (reason := fused.obstacle(CPU)):
             whats.remove(what)
             left_out.append(f"{what} is left out: {reason}.")
@@ -138,15 +144,29 @@ def epoch(spec: RunSpec, dataset: Dataset, *, recorded: bool = False) -> Step:
     return step
 
 
+def diagnosis(spec: RunSpec, dataset: Dataset) -> Step:
+    """A step that looks at a network as `lipgnn diagnose` does, on a graph of which nothing is known yet."""
+    network = DeepGNN.from_spec(spec, dataset.num_features, dataset.num_classes)
+    data = WholeData.of(spec, dataset, CPU)
+
+    def step() -> None:
+        profile(network, replace(data, graph=data.graph.clone()))
+
+    return step
+
+
 def _spec_of(candidate: Candidate, spec: RunSpec) -> RunSpec:
-    return spec.with_values(kernel=candidate.what.removesuffix(" recorded"), norm=candidate.norm)
+    return spec.with_values(kernel="fused" if candidate.what in OF_FUSED else candidate.what, norm=candidate.norm)
 
 
 def _step_of(candidate: Candidate, spec: RunSpec, dataset: Dataset) -> Step:
-    if candidate.what != GEMM:
-        return epoch(_spec_of(candidate, spec), dataset, recorded=candidate.what == RECORDED)
-    # The reference has no matrix product but those of the linear maps.
-    return replay(epoch(spec.with_values(kernel="dgl"), dataset))[0]
+    if candidate.what == GEMM:
+        # The reference has no matrix product but those of the linear maps.
+        return replay(epoch(spec.with_values(kernel="dgl"), dataset))[0]
+    spec = _spec_of(candidate, spec)
+    if candidate.what == DIAGNOSED:
+        return diagnosis(spec, dataset)
+    return epoch(spec, dataset, recorded=candidate.what == RECORDED)
 
 
 def main(job: str) -> None:

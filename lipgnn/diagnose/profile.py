@@ -27,7 +27,7 @@ from lipgnn.runtime import dgl
 
 # What takes as long as the layer itself is measured in so many layers, spread evenly, and attention at so many nodes,
 # or at a few more; where there are fewer, in all.
-CLOSE_LAYERS = 16
+CLOSE_LAYERS = 8
 SAMPLE = 256
 
 # Of one row, in the order in which they are shown:

@@ -5,7 +5,7 @@ import pytest
 from lipgnn.bench import train
 from lipgnn.bench.compare import Candidate, Effort
 from lipgnn.bench.graphs import GraphChoice
-from lipgnn.bench.train import bench_train, choose_candidates, epoch, main, spec_for
+from lipgnn.bench.train import bench_train, choose_candidates, diagnosis, epoch, main, spec_for
 from lipgnn.errors import RunFailed, UsageError
 from lipgnn.training import Diverged, Training
 
@@ -76,6 +76,18 @@ def test_a_recorded_epoch_records(small, monkeypatch):
     step()
     step()
     assert ended == [1, 2]
+
+
+def test_a_diagnosis_looks_at_the_network_and_at_a_new_graph_every_time(small, monkeypatch):
+    seen = []
+    monkeypatch.setattr(train, "profile", lambda network, data: seen.append((network, data.graph, data.labels)))
+    dataset = CHOICE.training_data(small)
+    step = diagnosis(small, dataset)
+    step()
+    step()
+    (network, graph, labels), (again, other, _) = seen
+    assert network is again and len(network.blocks) == small.layers and len(labels) == dataset.num_nodes
+    assert graph is not other and graph.num_edges() == other.num_edges() == dataset.edges.shape[1]
 
 
 def test_memory_alone_times_nothing_and_has_no_products(small, monkeypatch):
