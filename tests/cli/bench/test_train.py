@@ -38,7 +38,7 @@ def test_memory_is_measured_in_a_process_of_its_own(invoke):
         (["--norm", "lib"], "Did you mean 'lip'?"),
         (["--dropout", 2], "dropout must be at least 0 and below 1"),
         (["--nodes", 100, "--edges", 50], "100 nodes cannot have 50 edges"),
-        (["--what", "pyg"], "Valid: fused, fused recorded, dgl, gemm."),
+        (["--what", "pyg"], "Valid: fused, fused recorded, diagnose, dgl, gemm."),
     ],
 )
 def test_wrong_use_is_exit_2(invoke, arguments, message):
