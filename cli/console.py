@@ -15,6 +15,7 @@ from typing import Any, TextIO
 from rich import box
 from rich.console import Console, Group
 from rich.live import Live
+from rich.measure import Measurement
 from rich.panel import Panel
 from rich.progress import (
     BarColumn,
@@ -30,6 +31,11 @@ from rich.table import Column, Table
 from rich.text import Text
 
 DASH = "–"
+
+# A time to wait is told in days from here on.
+_DAYS_FROM = 3 * 86400
+# Wider than any table.
+_NO_LIMIT = 100_000
 
 
 def out() -> Console:
@@ -79,17 +85,40 @@ def print_text(text: str) -> None:
 def print_table(
     columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None, below: Iterable[str] = ()
 ) -> None:
-    """A table on stdout and lines below it; columns of numbers are aligned right, a missing value is a dash."""
-    rows = [list(row) for row in rows]
-    table = Table(box=box.SIMPLE_HEAD, title=Text(clean(title)) if title else None, title_justify="left")
+    """A table on stdout and lines below it; columns of numbers are aligned right, a missing value is a dash.
+
+    A pipe gets every row on one line, however wide.
+    """
+    table = _table(columns, [list(row) for row in rows])
+    table.title, table.title_justify = Text(clean(title)) if title else None, "left"
+    _unbroken().print(table)
+    for line in below:
+        out().print(Text(clean(line)), soft_wrap=True)
+
+
+def fits(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bool:
+    """Whether the table of these can be shown without breaking words or numbers."""
+    console = _unbroken()
+    at_will = console.options.update(max_width=_NO_LIMIT)
+    return Measurement.get(console, at_will, _table(columns, rows)).minimum <= console.width
+
+
+def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+    table = Table(box=box.SIMPLE_HEAD)
     for index, column in enumerate(columns):
         numeric = any(isinstance(row[index], int | float) for row in rows)
         table.add_column(Text(clean(column)), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(cell(value)) for value in row))
-    out().print(table)
-    for line in below:
-        out().print(Text(clean(line)), soft_wrap=True)
+    return table
+
+
+def _unbroken() -> Console:
+    """The console for data that is wide; no line is broken in a pipe."""
+    console = out()
+    if console.is_terminal:
+        return console
+    return Console(file=sys.stdout, width=_NO_LIMIT, markup=False, highlight=False, emoji=False)
 
 
 def print_styled(
@@ -108,9 +137,7 @@ def print_styled(
         table.add_column(Text(clean(column)), overflow="fold", no_wrap=index < labels)
     for row in rows:
         table.add_row(*(Text.assemble(*((clean(text), style or "") for text, style in pieces)) for pieces in row))
-    console = out()
-    if not console.is_terminal:
-        console = Console(file=sys.stdout, width=100_000, markup=False, highlight=False, emoji=False)
+    console = _unbroken()
     console.print(table)
     for line in below:
         console.print(Text(clean(line)), soft_wrap=True)
@@ -290,6 +317,8 @@ def duration(seconds: float | None) -> str:
     """A time to wait, in the unit that suits it."""
     if seconds is None:
         return DASH
+    if seconds >= _DAYS_FROM:
+        return f"{seconds / 86400:.0f} days"
     for unit, size in (("h", 3600), ("min", 60)):
         if seconds >= size:
             return f"{seconds / size:.1f} {unit}"

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
-
 from cli import console
 from lipgnn.engines.events import Ended, Event, Progress
 from lipgnn.plan import Cell, Plan
@@ -13,12 +11,11 @@ from lipgnn.spec import FIELDS
 _GOOD = ("done", "elsewhere")
 
 
-def describe(cells: Sequence[Cell]) -> tuple[list[str], list[list[Any]]]:
-    """The options that differ between cells, and their values for each; all else is common to them."""
+def differing(cells: Sequence[Cell]) -> list[str]:
+    """The options that differ between cells, by which each can be told; all else is common to them."""
     values = [cell.spec.to_dict() for cell in cells]
     names = [name for name in FIELDS if len({str(value[name]) for value in values}) > 1]
-    names = names or ["dataset", "model", "layers", "norm", "seed"]
-    return names, [[value[name] for name in names] for value in values]
+    return names if set(names) - {"seed"} else ["dataset", "model", "layers", "norm", "seed"]
 
 
 class SweepView:
@@ -32,10 +29,9 @@ class SweepView:
     """
 
     def __init__(self, plan: Plan, jobs: int, *, quiet: bool):
-        names, rows = describe(plan.cells)
+        names = differing(plan.cells)
         self.labels = {
-            cell.run_id: " ".join(f"{name}={value}" for name, value in zip(names, row, strict=True))
-            for cell, row in zip(plan.cells, rows, strict=True)
+            cell.run_id: " ".join(f"{name}={getattr(cell.spec, name)}" for name in names) for cell in plan.cells
         }
         self.quiet = quiet
         self.total = len(plan.to_run)

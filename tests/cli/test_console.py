@@ -54,6 +54,23 @@ def test_tables_align_numbers_right(capsys):
     assert lines[-2].endswith(" 1") and len(lines[-2]) == len(lines[-1])
 
 
+def test_whether_a_table_fits_is_told_by_its_longest_words(monkeypatch):
+    rows = [["two words", 1000]]
+    for width, fits in ((100, True), (18, True), (12, False)):
+        terminal = console.Console(file=io.StringIO(), force_terminal=True, width=width)
+        monkeypatch.setattr(console, "out", lambda terminal=terminal: terminal)
+        assert console.fits(["a", "b"], rows) is fits
+    monkeypatch.setattr(console, "out", lambda: console.Console(file=io.StringIO(), width=12))
+    assert console.fits(["a", "b"], rows)
+
+
+@pytest.mark.parametrize(
+    "seconds, told", [(None, "–"), (7, "7 s"), (90, "1.5 min"), (5400, "1.5 h"), (2e5, "55.6 h"), (1e6, "12 days")]
+)
+def test_times_to_wait_are_in_the_unit_that_suits_them(seconds, told):
+    assert console.duration(seconds) == told
+
+
 def test_lines_below_a_table_are_not_broken(capsys):
     console.print_table(["n"], [[1]], below=["word " * 60])
     assert ("word " * 60).strip() in capsys.readouterr().out

@@ -2,6 +2,7 @@ import json
 
 import pytest
 
+from cli import console
 from cli.sweep_plan import show_plan
 from lipgnn.plan import Cell, Plan
 from lipgnn.spec import RunSpec
@@ -22,7 +23,10 @@ def plan():
 def test_the_sum_says_what_it_is_made_of(plan, capsys):
     show_plan(plan, {"paper": Plan(plan.cells[:2], plan.cells[1:2])}, as_json=False)
     out, err = capsys.readouterr()
-    assert "~1.0 min" in out
+    assert [line.split() for line in out.splitlines() if "cora" in line or "texas" in line] == [
+        ["cora", "0–2", "1", "done", "(published),", "2", "to", "do", "~2.0", "min"],
+        ["texas", "3", "no", "data", "–"],
+    ]
     assert "4 runs: 1 done (published), 2 to do, 1 no data. 3 would run, one after the other in ~2.0 min" in err
     assert "without 1 of which nothing is known" in err
     assert "Scale paper: 2 runs: 1 done (published), 1 to do. 1 would run, one after the other in 1.0 min." in err
@@ -46,3 +50,16 @@ def test_without_any_past_there_is_a_dash(capsys):
     cells = [Cell(RunSpec(), "a", "to do", None)]
     show_plan(Plan(cells, cells), {}, as_json=False)
     assert "one after the other in –." in capsys.readouterr().err
+
+
+def test_what_does_not_fit_a_terminal_is_told_in_words(plan, capsys, monkeypatch):
+    monkeypatch.setattr(console, "fits", lambda columns, rows: False)
+    show_plan(plan, {}, as_json=False)
+    header, *rows = [line.split() for line in capsys.readouterr().out.splitlines() if line.strip()]
+    assert header == ["options", "seeds", "state", "estimate"] and rows[1][:2] == ["dataset=cora", "0–2"]
+
+
+def test_seeds_with_gaps_are_listed(capsys):
+    cells = [Cell(RunSpec(seed=seed), str(seed), "to do", None) for seed in (9, 0, 1, 2, 5)]
+    show_plan(Plan(cells, cells), {}, as_json=False)
+    assert "0–2, 5, 9" in capsys.readouterr().out
