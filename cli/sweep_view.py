@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+
 from cli import console
 from lipgnn.engines.events import Ended, Event, Progress
 from lipgnn.plan import Cell, Plan
