@@ -285,9 +285,12 @@ def _differs_in_training(network: nn.Module) -> bool:
 
 
 def _better(record: Epoch, best: Epoch, select: str) -> bool:
-    """By validation the other of its metrics breaks ties; by training accuracy a gain has to be more than nothing."""
+    """By validation the other of its metrics breaks ties; by training accuracy a gain has to be more than nothing.
+
+    The last gain is one however small: at 1 there is nothing left to learn.
+    """
     if select == "train_acc":
-        return record.train_acc > best.train_acc + LEAST_GAIN
+        return record.train_acc > best.train_acc + LEAST_GAIN or record.train_acc == 1 > best.train_acc
     merit, former = ((one.val_acc, -one.val_loss) for one in (record, best))
     return merit > former if select == "val_acc" else merit[::-1] > former[::-1]
 

@@ -305,6 +305,17 @@ def test_by_training_accuracy_a_gain_is_more_than_a_ten_thousandth(training):
         assert chosen.best_epoch == {2: 1, 3: 1, 4: 4, 5: 4}[epoch]
 
 
+def test_the_last_gain_counts_however_small_and_ends_the_training(training):
+    state = training(select="train_acc", patience=0, epochs=50)
+    record = state.step()
+    state.best = dataclasses.replace(record, train_acc=0.99995)
+    assert not state.finished
+    chosen = state._select(dataclasses.replace(record, epoch=2, train_acc=1.0, best_epoch=2))
+    assert chosen.best_epoch == 2 and state.finished
+    again = state._select(dataclasses.replace(record, epoch=3, train_acc=1.0, best_epoch=3))
+    assert again.best_epoch == 2
+
+
 @pytest.mark.parametrize("options", BATCHED, ids=["nodes", "graphs"])
 def test_a_bad_output_is_found_in_batches_too(training, options):
     state = training(**options)
