@@ -5,6 +5,7 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterable, Sequence
+from functools import partial
 from importlib import resources
 from typing import Any
 
@@ -14,7 +15,7 @@ from lipgnn.errors import LipgnnError
 from lipgnn.report.figures import draw
 from lipgnn.report.formats import html_table
 from lipgnn.report.printed import Printed, plain
-from lipgnn.report.profiles import profile_panels
+from lipgnn.report.profiles import profile_panels, scatter_panels
 from lipgnn.report.rows import Results, Row
 from lipgnn.report.series import panels_of
 from lipgnn.report.table import Cell, Table
@@ -77,14 +78,17 @@ def _layers(table: Table, results: Results) -> str:
         "rank1": "The share of the features that is not one row a component. Falling to zero, it says that nodes "
         "become one.",
     }
+    figures = [("profile", value, caption, partial(profile_panels, value=value)) for value, caption in captions.items()]
+    ends = "Every run as a dot: its result, and how much output and first gradient differ between nodes at its end."
+    figures.append(("scatter", table.layout.value, ends, scatter_panels))
     pictures = []
-    for value, caption in captions.items():
+    for kind, value, caption, panels_of_kind in figures:
         try:
-            panels = profile_panels(table, results, value)
+            panels = panels_of_kind(table, results)
         except LipgnnError:
             continue
         if len(panels) <= MOST_PANELS:
-            pictures.append(_figure(draw("profile", panels, value, "svg"), caption))
+            pictures.append(_figure(draw(kind, panels, value, "svg"), caption))
     how = "<p>Recorded by <code>--record similarity</code>; <code>lipgnn diagnose RUN</code> says more of a run.</p>"
     return "\n".join(["<h2>Layers</h2>", how, *pictures]) if pictures else ""
 

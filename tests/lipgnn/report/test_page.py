@@ -121,8 +121,8 @@ def test_layers_are_drawn_where_all_runs_have_recorded_them(result_row, write_st
     results = read_results([store.root])
     text = render_page(table, as_printed(table), results, "lipgnn report").decode()
     section = text[text.index("<h2>Layers</h2>") :]
-    assert section.count("<figure>") == 3
-    assert "not one row a component" in section
+    assert section.count("<figure>") == 4
+    assert "not one row a component" in section and "Every run as a dot" in section
 
 
 def test_an_unreadable_failure_is_told_not_hidden(store):
