@@ -13,7 +13,7 @@ MODULES = sorted(path for top in ("lipgnn", "cli") for path in (ROOT / top).rglo
 # From the bottom up; a module imports from its own level or from below.
 LEVELS = [
     ("lipgnn", "lipgnn.errors"),
-    ("lipgnn.files", "lipgnn.catalog", "lipgnn.neighbors_match", "lipgnn.claims"),
+    ("lipgnn.files", "lipgnn.catalog", "lipgnn.compatibility", "lipgnn.neighbors_match", "lipgnn.claims"),
     ("lipgnn.spec", "lipgnn.runtime", "lipgnn.system_memory"),
     ("lipgnn.config", "lipgnn.grid", "lipgnn.study", "lipgnn.norms", "lipgnn.kernels"),
     ("lipgnn.nn",),
