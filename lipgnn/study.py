@@ -95,6 +95,14 @@ class Study:
         return asked
 
 
+def _naming(grid: Grid, name: str) -> Grid:
+    """The grid with the value that its runs have of an option, named or not; as it is where they have several."""
+    if grid.values_of(name):
+        return grid
+    values = list({getattr(spec, name) for spec in runs_of([grid], {})[0]})
+    return grid.with_values({name: values}) if len(values) == 1 else grid
+
+
 @dataclass(frozen=True)
 class Choice:
     """A study at one of its scales by one of its protocols; both are None where it has none."""
@@ -107,11 +115,13 @@ class Choice:
         """The grids of its parts, with options of the command line.
 
         Where the study has all values given for an option, only the runs with them are left; otherwise the option
-        takes these values in every part.
+        takes these values in every part. Where some parts name the option, the others have it by default.
         """
         options = Grid(fixed=self.study.protocols.get(self.protocol, {}))
         grids = [part.overlaid(options) for part in self.study.parts[self.scale]]
         for name, values in (lists or {}).items():
+            if any(grid.values_of(name) for grid in grids):
+                grids = [_naming(grid, name) for grid in grids]
             known = [value for grid in grids for value in grid.values_of(name)]
             if all(value in known for value in values):
                 grids = [kept for grid in grids if (kept := grid.restricted(name, values))]

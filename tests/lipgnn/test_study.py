@@ -65,6 +65,15 @@ def test_the_rest_of_a_study(study):
     ]
 
 
+def test_a_default_is_a_value_of_the_parts_that_do_not_name_it():
+    content = {"fixed": {"dataset": "cora"}, "small": [{"fixed": {"lr": 0.1}}, {"fixed": {"layer_dropout": 0.6}}]}
+    choice = study_of("trial", content).choose()
+    assert [(run.lr, run.layer_dropout) for run in runs(choice, layer_dropout=[0.0])] == [(0.1, 0.0)]
+    assert [(run.lr, run.layer_dropout) for run in runs(choice, layer_dropout=[0.6])] == [(RunSpec().lr, 0.6)]
+    assert [run.layer_dropout for run in runs(choice, layer_dropout=[0.3])] == [0.3, 0.3]
+    assert [run.attn_dropout for run in runs(choice, attn_dropout=[0.0])] == [0.0, 0.0]
+
+
 def test_values_the_study_has_restrict_it_and_others_replace(study):
     """Restricted parts may vanish, and partners stay together; a new value is taken by every part."""
     small = study.choose()
