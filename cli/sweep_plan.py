@@ -48,7 +48,8 @@ def _settings(plan: Plan) -> tuple[list[str], list[list[Any]]]:
     return names, [[*values, *_summary(cells, running)] for values, cells in settings.values()]
 
 
-def _summary(cells: list[Cell], running: set[int]) -> list[str]:
+def _summary(cells: list[Cell], running: set[int]) -> list[str | None]:
+    """Seeds, states and the time of what runs, None where nothing does."""
     runs = [cell for cell in cells if id(cell) in running]
     part = Plan(cells, runs)
     again = any(cell.state.startswith((DONE, "diverged", "failed")) for cell in runs)
