@@ -108,17 +108,17 @@ class _Additive(torch.autograd.Function):
         layout = _Layout(z)
         attn = torch.stack([layout.rows(attn_l), layout.rows(attn_r)])
         nodes, heads = layout.nodes, layout.padded
+        ctx.settings = layout.settings(kappa, slope=slope, dropout=dropout, seed=seed)
         kept = {
             "z": layout.rows(z),
             "attn": attn,
             "source": z.new_empty(nodes, 2, heads),
-            "target": z.new_empty(nodes, 4, heads),
+            "target": z.new_empty(nodes, 4 + ctx.settings["normalize"] + ctx.settings["shift"], heads),
         }
         if kappa:
             kept["attn_length"] = z.new_empty(heads)
             kept["longest_length"] = z.new_empty(nodes, heads)
             kept["longest"] = z.new_empty(nodes, heads, dtype=torch.int32)
-        ctx.settings = layout.settings(kappa, slope=slope, dropout=dropout, seed=seed)
         ctx.layout, ctx.adjacency, ctx.names = layout, adjacency, tuple(kept)
         ctx.has_bias = bias is not None
         added = {"bias": layout.rows(bias)} if ctx.has_bias else {}
@@ -168,17 +168,17 @@ class _DotProduct(torch.autograd.Function):
     ) -> torch.Tensor:
         layout = _Layout(query)
         nodes, heads = layout.nodes, layout.padded
+        ctx.settings = layout.settings(kappa, dropout=dropout, seed=seed)
         kept = {
             "query": layout.rows(query),
             "key": layout.rows(key),
             "value": layout.rows(value),
-            "target": query.new_empty(nodes, 4, heads),
+            "target": query.new_empty(nodes, 3 + 2 * ctx.settings["normalize"] + ctx.settings["shift"], heads),
         }
         if kappa:
             kept["length"] = query.new_empty(nodes, 3, heads)
             kept["longest_length"] = query.new_empty(nodes, 2, heads)
             kept["longest"] = query.new_empty(nodes, 2, heads, dtype=torch.int32)
-        ctx.settings = layout.settings(kappa, dropout=dropout, seed=seed)
         ctx.layout, ctx.adjacency, ctx.names = layout, adjacency, tuple(kept)
         out = query.new_empty(query.shape)
         native.call("dot_product", "forward", query.dtype, graph=adjacency, **ctx.settings, **kept, out=out)

@@ -1,11 +1,14 @@
 // Attention with additive scores (GAT), with or without LipschitzNorm. For every target i, source j and head:
 //
 //   x_ij = (a_l.z_j + a_r.z_i) c_i,   c_i = 1 or 1 / (kappa |a| sqrt(max_j |z_j|^2 + |z_i|^2))
-//   p_ij = exp(LeakyReLU(x_ij) + b_i),   b_i = -log sum_j exp(LeakyReLU(x_ij)),   out_i = sum_j p_ij z_j + bias
+//   p_ij = w_i exp(LeakyReLU(x_ij) - h_i),   h_i = max_j LeakyReLU(x_ij),   sum_j p_ij = 1,   out_i = sum_j p_ij z_j + bias
 //
 // Backward recomputes p_ij from the values of its two nodes. With G = d loss / d out, d_ij = G_i.z_j and slope m_ij:
 //
-//   t_i = sum_j p_ij d_ij,   dx_ij = m_ij p_ij (d_ij - t_i),   dz_j = sum_i p_ij G_i + ...,   d log c_i = sum_j dx_ij x_ij
+//   t_i = sum_j p_ij (d_ij - d_i),   dx_ij = m_ij p_ij (d_ij - d_i - t_i),   dz_j = sum_i p_ij G_i + ...,
+//   d log c_i = sum_j dx_ij x_ij
+//
+// where d_i is the d_ij of the largest score (see attention.h).
 #pragma once
 
 #include "attention.h"
@@ -26,7 +29,7 @@ struct Additive {
   const T* bias;        // (H D), or null
   T* attn_length;       // (P): |a|
   T* source;            // (N, 2, P): a_l.z_j, |z_j|
-  T* target;            // (N, 4, P): a_r.z_i, c_i, b_i, t_i
+  T* target;            // (N, 4 to 6, P): a_r.z_i, w_i, d_i, t_i, then c_i if normalized, then h_i if shifted
   T* longest_length;    // (N, P): max_j |z_j|
   int32_t* longest;     // (N, P): the first source of that length, -1 for none
   T* out;               // (N, H, D)
@@ -75,7 +78,10 @@ class AdditiveAttention : Attention<Rows> {
 
  private:
   T* source(int64_t node) const { return a_.source + node * 2 * padded_; }
-  T* target(int64_t node) const { return a_.target + node * 4 * padded_; }
+  T* target(int64_t node) const { return a_.target + node * target_size(); }
+  size_t target_size() const { return (4 + a_.normalize + a_.shift) * padded_; }
+  size_t scale_at() const { return 4 * padded_; }
+  size_t highest_at() const { return (4 + a_.normalize) * padded_; }
   const T* z(int64_t node) const { return a_.z + node * size_; }
   const T* grad(int64_t node) const { return (Rows::transposed ? a_.grad_rows : a_.grad_out) + node * size_; }
 
@@ -130,8 +136,9 @@ class AdditiveAttention : Attention<Rows> {
       for (int g = 0; g < rows_.groups(); ++g) {
         const V safe = begin < stop ? total[g] : fill<T, L>(1);
         weight[g] = 1 / safe;
-        store(target(i) + padded_ + g * L, inverse[g]);
-        store(target(i) + 2 * padded_ + g * L, -highest[g] - logarithm<T, L>(safe));
+        store(target(i) + padded_ + g * L, weight[g]);
+        if (a_.normalize) store(target(i) + scale_at() + g * L, inverse[g]);
+        if (a_.shift) store(target(i) + highest_at() + g * L, highest[g]);
       }
       rows_.scale(sum.data(), weight);
       if (a_.bias) rows_.add(sum.data(), once, a_.bias);
@@ -178,17 +185,32 @@ class AdditiveAttention : Attention<Rows> {
     return nonzero<T, L>(longest * longest + own * own);
   }
 
-  // Gradients of the values of every target: t_i, d a_r.z_i and, through log c_i, of both lengths. The shares of the
-  // piece are written to `shares`: of the bias, and of log |a| behind it.
+  // Scores, slopes and weights of an edge, from what forward kept and by the same operations: scores may be so large
+  // that the last digit of one is more than exp can bear.
+  void weigh(int64_t i, int64_t j, int g, V* x, V* m, V* p) const {
+    const T* at = target(i) + g * L;
+    *x = load<V>(source(j) + g * L) + load<V>(at);
+    if (a_.normalize) *x *= load<V>(at + scale_at());
+    *m = *x > 0 ? fill<T, L>(1) : fill<T, L>(slope_);
+    V score = this->leaky(*x, slope_);
+    if (a_.shift) score -= load<V>(at + highest_at());
+    *p = exponential<T, L>(score) * load<V>(at + padded_);
+  }
+
+  // Gradients of the values of every target: d_i, t_i, d a_r.z_i and, through log c_i, of both lengths. The shares of
+  // the piece are written to `shares`: of the bias, and of log |a| behind it.
   void targets(int64_t first, int64_t end, T* shares) const {
     const EdgeOrder& order = graph_.incoming;
-    V d[G], base[G], t[G], slopes[G], gains[G], bends[G], turns[G], sum[G], once[G];
+    V d[G], top[G], base[G], t[G], total[G], slopes[G], gains[G], bends[G], turns[G], sum[G], once[G];
     for (int g = 0; g < rows_.groups(); ++g) sum[g] = V{}, once[g] = fill<T, L>(1);
     rows_.clear(shares);
     for (int64_t i = first; i < end; ++i) {
       if (Rows::transposed) rows_.read(a_.grad_rows + i * size_, a_.grad_out + i * size_);
       const int64_t begin = order.start[i], stop = order.start[i + 1];
-      for (int g = 0; g < rows_.groups(); ++g) base[g] = t[g] = slopes[g] = gains[g] = bends[g] = turns[g] = V{};
+      for (int g = 0; g < rows_.groups(); ++g) {
+        top[g] = fill<T, L>(std::numeric_limits<T>::lowest());
+        base[g] = t[g] = total[g] = slopes[g] = gains[g] = bends[g] = turns[g] = V{};
+      }
       for (int64_t e = begin; e < stop; ++e) {
         const int64_t j = order.other[e];
         if (e + kAhead < graph_.num_edges) {
@@ -197,15 +219,15 @@ class AdditiveAttention : Attention<Rows> {
         }
         rows_.dot(grad(i), z(j), d);
         for (int g = 0; g < rows_.groups(); ++g) {
-          const T* at = target(i) + g * L;
-          const V x = (load<V>(source(j) + g * L) + load<V>(at)) * load<V>(at + padded_);
-          const V m = x > 0 ? fill<T, L>(1) : fill<T, L>(slope_);
-          const V p = exponential<T, L>(x * m + load<V>(at + 2 * padded_)), pm = p * m;
+          V x, m, p;
+          weigh(i, j, g, &x, &m, &p);
           if (dropout_.on) d[g] *= keep(order.edge_id[e], g);
-          // Only differences between neighbours matter: counted from the first of them, little is lost where all are
-          // nearly alike, as they are in deep networks.
-          if (e == begin) base[g] = d[g];
-          const V change = d[g] - base[g];
+          const V moved = this->rebase(x, d[g], top + g, base + g);
+          t[g] -= moved * total[g];
+          gains[g] -= moved * slopes[g];
+          turns[g] -= moved * bends[g];
+          const V change = d[g] - base[g], pm = p * m;
+          total[g] += p;
           t[g] += p * change;
           slopes[g] += pm;
           gains[g] += pm * change;
@@ -215,9 +237,14 @@ class AdditiveAttention : Attention<Rows> {
       }
       for (int g = 0; g < rows_.groups(); ++g) {
         const size_t at = g * L;
-        store(target(i) + 3 * padded_ + at, t[g] + base[g]);
-        store(a_.grad_right + i * padded_ + at, (gains[g] - t[g] * slopes[g]) * load<V>(target(i) + padded_ + at));
-        if (a_.normalize) sum[g] += to_lengths(i, at, t[g] * bends[g] - turns[g]);
+        store(target(i) + 2 * padded_ + at, base[g]);
+        store(target(i) + 3 * padded_ + at, t[g]);
+        V right = gains[g] - t[g] * slopes[g];
+        if (a_.normalize) {
+          right *= load<V>(target(i) + scale_at() + at);
+          sum[g] += to_lengths(i, at, t[g] * bends[g] - turns[g]);
+        }
+        store(a_.grad_right + i * padded_ + at, right);
       }
       if (a_.grad_bias) rows_.add(shares, once, grad(i));
     }
@@ -249,17 +276,17 @@ class AdditiveAttention : Attention<Rows> {
         const int64_t i = order.other[e];
         if (e + kAhead < graph_.num_edges) {
           fetch(grad(order.other[e + kAhead]), size_);
-          fetch(target(order.other[e + kAhead]), 4 * padded_);
+          fetch(target(order.other[e + kAhead]), target_size());
         }
         rows_.dot(grad(i), z(j), d);
         for (int g = 0; g < rows_.groups(); ++g) {
+          V x, m, p;
+          weigh(i, j, g, &x, &m, &p);
           const T* at = target(i) + g * L;
-          const V inverse = load<V>(at + padded_);
-          const V x = (load<V>(source(j) + g * L) + load<V>(at)) * inverse;
-          const V m = x > 0 ? fill<T, L>(1) : fill<T, L>(slope_);
-          const V p = exponential<T, L>(x * m + load<V>(at + 2 * padded_));
           const V kept = dropout_.on ? keep(order.edge_id[e], g) : fill<T, L>(1);
-          left[g] += p * m * (d[g] * kept - load<V>(at + 3 * padded_)) * inverse;
+          V gradient = p * m * ((d[g] * kept - load<V>(at + 2 * padded_)) - load<V>(at + 3 * padded_));
+          if (a_.normalize) gradient *= load<V>(at + scale_at());
+          left[g] += gradient;
           weight[g] = p * kept;
         }
         rows_.add(sum.data(), weight, grad(i));

@@ -26,6 +26,18 @@ class Attention {
 
   static V leaky(V x, T slope) { return x > 0 ? x : x * slope; }
 
+  // With d_ij = G_i.z_j, a softmax gives back p_ij (d_ij - sum_k p_ik d_ik), which no common part of all d_ij changes.
+  // They are counted from that of the largest score: where this takes nearly all the weight, the difference is nearly
+  // zero, and otherwise would be what is rounded off of d_ij, however large that is. Sums over edges are begun before
+  // the largest score is known; by how much their base moves here, and only while what they hold weighs little.
+  static V rebase(V x, V d, V* top, V* base) {
+    const M higher = x > *top;
+    const V moved = higher ? d - *base : V{};
+    *base = higher ? d : *base;
+    *top = higher ? x : *top;
+    return moved;
+  }
+
   void save(T* to, const V* values) const {
     for (int g = 0; g < rows_.groups(); ++g) store(to + g * L, values[g]);
   }

@@ -1,11 +1,13 @@
 // Attention with dot-product scores (Graph Transformer), with or without LipschitzNorm. For every target i, source j, head:
 //
-//   x_ij = (f_i q_i).k_j s_i,   p_ij = exp(x_ij + b_i),   b_i = -log sum_j exp(x_ij),   out_i = sum_j p_ij v_j
+//   x_ij = (f_i q_i).k_j s_i,   p_ij = w_i exp(x_ij - h_i),   h_i = max_j x_ij,   sum_j p_ij = 1,   out_i = sum_j p_ij v_j
 //
-// f_i s_i = 1 / sqrt(D), or 1 / (kappa max{u v, u w, v w}) with u = |q_i|, v = max_j |k_j|, w = max_j |v_j|; two factors,
-// because their product could be too small to write down. Backward recomputes p_ij. With d_ij = G_i.v_j:
+// f_i s_i = 1 / (kappa max{u v, u w, v w}) with u = |q_i|, v = max_j |k_j|, w = max_j |v_j|; two factors, because their
+// product could be too small to write down. Without a norm f_i = 1, s_i = 1 / sqrt(D). Backward recomputes p_ij. With
+// d_ij = G_i.v_j, and d_i that of the largest score (see attention.h):
 //
-//   t_i = sum_j p_ij d_ij,   dx_ij = p_ij (d_ij - t_i),   dq_i = f_i s_i sum_j dx_ij k_j + ...,   dk_j = sum_i dx_ij f_i s_i q_i + ...
+//   t_i = sum_j p_ij (d_ij - d_i),   dx_ij = p_ij (d_ij - d_i - t_i),   dq_i = f_i s_i sum_j dx_ij k_j + ...,
+//   dk_j = sum_i dx_ij f_i s_i q_i + ...
 #pragma once
 
 #include "attention.h"
@@ -22,7 +24,7 @@ struct DotProduct {
   uint64_t seed;
   const T *query, *key, *value;  // (N, H D)
   T* length;                     // (N, 3, P): |q_i|, |k_i|, |v_i|
-  T* target;                     // (N, 4, P): f_i, s_i, b_i, t_i
+  T* target;                     // (N, 3 to 6, P): w_i, d_i, t_i, then f_i and s_i if normalized, then h_i if shifted
   T* longest_length;             // (N, 2, P): max_j |k_j|, max_j |v_j|
   int32_t* longest;              // (N, 2, P): the first sources of these lengths, -1 for none
   T* out;                        // (N, H, D)
@@ -46,7 +48,8 @@ class DotProductAttention : Attention<Rows> {
 
  public:
   explicit DotProductAttention(const DotProduct<T>& arrays)
-      : Base(arrays.graph, arrays.heads, arrays.width, arrays.dropout, arrays.seed), a_(arrays) {}
+      : Base(arrays.graph, arrays.heads, arrays.width, arrays.dropout, arrays.seed), a_(arrays),
+        plain_factor_(T(1 / std::sqrt(double(arrays.width)))) {}
 
   void forward() const {
     if (a_.normalize)
@@ -64,7 +67,11 @@ class DotProductAttention : Attention<Rows> {
 
  private:
   T* lengths(int64_t node) const { return a_.length + node * 3 * padded_; }
-  T* target(int64_t node) const { return a_.target + node * 4 * padded_; }
+  T* target(int64_t node) const { return a_.target + node * target_size(); }
+  size_t target_size() const { return (3 + 2 * a_.normalize + a_.shift) * padded_; }
+  size_t highest_at() const { return (3 + 2 * a_.normalize) * padded_; }
+  V first_factor(const T* at) const { return a_.normalize ? load<V>(at + 3 * padded_) : fill<T, L>(1); }
+  V second_factor(const T* at) const { return a_.normalize ? load<V>(at + 4 * padded_) : fill<T, L>(plain_factor_); }
   T* brought_to(int which) const { return a_.grad_longest + which * padded_ * graph_.num_nodes; }
   const T* query(int64_t node) const { return a_.query + node * size_; }
   const T* key(int64_t node) const { return a_.key + node * size_; }
@@ -115,7 +122,8 @@ class DotProductAttention : Attention<Rows> {
       for (int g = 0; g < rows_.groups(); ++g) {
         const V safe = begin < stop ? total[g] : fill<T, L>(1);
         weight[g] = 1 / safe;
-        store(target(i) + 2 * padded_ + g * L, begin < stop ? -highest[g] - logarithm<T, L>(safe) : V{});
+        store(target(i) + g * L, weight[g]);
+        if (a_.shift) store(target(i) + highest_at() + g * L, highest[g]);
       }
       rows_.scale(sum.data(), weight);
       rows_.write(a_.out + i * size_, sum.data());
@@ -150,8 +158,8 @@ class DotProductAttention : Attention<Rows> {
   void find_factors(int64_t i, int64_t begin, int64_t stop, V* first_factor, V* second_factor) const {
     for (int g = 0; g < rows_.groups(); ++g) {
       const size_t at = g * L;
-      first_factor[g] = fill<T, L>(T(1 / std::sqrt(double(a_.width))));
-      second_factor[g] = fill<T, L>(1);
+      first_factor[g] = fill<T, L>(1);
+      second_factor[g] = fill<T, L>(plain_factor_);
       if (a_.normalize) {
         V longest[2];
         for (int which = 0; which < 2; ++which) {
@@ -162,9 +170,9 @@ class DotProductAttention : Attention<Rows> {
         }
         first_factor[g] = 1 / nonzero<T, L>(second_of(load<V>(lengths(i) + at), longest));
         second_factor[g] = 1 / nonzero<T, L>(larger(longest[0], longest[1])) / T(a_.kappa);
+        store(target(i) + 3 * padded_ + at, first_factor[g]);
+        store(target(i) + 4 * padded_ + at, second_factor[g]);
       }
-      store(target(i) + at, first_factor[g]);
-      store(target(i) + padded_ + at, second_factor[g]);
     }
   }
 
@@ -173,17 +181,23 @@ class DotProductAttention : Attention<Rows> {
     return larger(query, longest[0] < longest[1] ? longest[0] : longest[1]);
   }
 
-  // dq_i and t_i of every target and, through its factors, the gradients of the three lengths.
+  // The weight of an edge from its score.
+  V weigh(const T* at, V x) const {
+    return exponential<T, L>(a_.shift ? x - load<V>(at + highest_at()) : x) * load<V>(at);
+  }
+
+  // dq_i, d_i and t_i of every target and, through its factors, the gradients of the three lengths.
   void targets(int64_t first, int64_t end) const {
     const EdgeOrder& order = graph_.incoming;
-    V x[G], d[G], base[G], t[G], bends[G], turns[G], weight[G];
+    V x[G], d[G], top[G], base[G], t[G], total[G], bends[G], turns[G], weight[G], moved[G];
     typename Rows::Row scaled(size_), gains(size_), slopes(size_);
     for (int64_t i = first; i < end; ++i) {
       if (Rows::transposed) rows_.read(a_.grad_rows + i * size_, a_.grad_out + i * size_);
       const int64_t begin = order.start[i], stop = order.start[i + 1];
       for (int g = 0; g < rows_.groups(); ++g) {
-        base[g] = t[g] = bends[g] = turns[g] = V{};
-        weight[g] = load<V>(target(i) + g * L);
+        top[g] = fill<T, L>(std::numeric_limits<T>::lowest());
+        base[g] = t[g] = total[g] = bends[g] = turns[g] = V{};
+        weight[g] = first_factor(target(i) + g * L);
       }
       rows_.copy(scaled.data(), query(i));
       rows_.scale(scaled.data(), weight);
@@ -198,25 +212,32 @@ class DotProductAttention : Attention<Rows> {
         rows_.dot(scaled.data(), key(j), x);
         rows_.dot(grad(i), value(j), d);
         V gain[G], slope[G];
+        bool any_moved = false;
         for (int g = 0; g < rows_.groups(); ++g) {
-          const V factor = load<V>(target(i) + padded_ + g * L);
+          const T* at = target(i) + g * L;
+          const V factor = second_factor(at);
           x[g] *= factor;
-          const V p = exponential<T, L>(x[g] + load<V>(target(i) + 2 * padded_ + g * L));
+          const V p = weigh(at, x[g]);
           if (dropout_.on) d[g] *= keep(order.edge_id[e], g);
-          // Counted from the first neighbour, as in additive.h.
-          if (e == begin) base[g] = d[g];
+          moved[g] = -this->rebase(x[g], d[g], top + g, base + g);
+          t[g] += moved[g] * total[g];
+          turns[g] += moved[g] * bends[g];
+          for (int lane = 0; lane < L; ++lane) any_moved |= moved[g][lane] != 0;
           const V change = p * (d[g] - base[g]);
+          total[g] += p;
           t[g] += change;
           bends[g] += p * x[g];
           turns[g] += change * x[g];
           gain[g] = change * factor;
           slope[g] = p * factor;
         }
+        if (any_moved && e > begin) rows_.add(gains.data(), moved, slopes.data());
         rows_.add(gains.data(), gain, key(j));
         rows_.add(slopes.data(), slope, key(j));
       }
       for (int g = 0; g < rows_.groups(); ++g) {
-        store(target(i) + 3 * padded_ + g * L, t[g] + base[g]);
+        store(target(i) + padded_ + g * L, base[g]);
+        store(target(i) + 2 * padded_ + g * L, t[g]);
         d[g] = -t[g];
       }
       rows_.add(gains.data(), d, slopes.data());
@@ -267,16 +288,16 @@ class DotProductAttention : Attention<Rows> {
         if (e + kAhead < graph_.num_edges) {
           fetch(query(order.other[e + kAhead]), size_);
           fetch(grad(order.other[e + kAhead]), size_);
-          fetch(target(order.other[e + kAhead]), 4 * padded_);
+          fetch(target(order.other[e + kAhead]), target_size());
         }
         rows_.dot(query(i), scaled.data(), x);
         rows_.dot(grad(i), value(j), d);
         for (int g = 0; g < rows_.groups(); ++g) {
           const T* at = target(i) + g * L;
-          const V f = load<V>(at), s = load<V>(at + padded_);
-          const V p = exponential<T, L>((x[g] * f) * (size[g] * s) + load<V>(at + 2 * padded_));
+          const V f = first_factor(at), s = second_factor(at);
+          const V p = weigh(at, (x[g] * f) * (size[g] * s));
           const V kept = dropout_.on ? keep(order.edge_id[e], g) : fill<T, L>(1);
-          d[g] = p * (d[g] * kept - load<V>(at + 3 * padded_)) * s * f;
+          d[g] = p * ((d[g] * kept - load<V>(at + padded_)) - load<V>(at + 2 * padded_)) * s * f;
           weight[g] = p * kept;
         }
         rows_.add(to_key.data(), d, query(i));
@@ -293,6 +314,7 @@ class DotProductAttention : Attention<Rows> {
   }
 
   const DotProduct<T>& a_;
+  const T plain_factor_;
 };
 
 }  // namespace lipgnn

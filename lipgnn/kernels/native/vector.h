@@ -73,8 +73,7 @@ inline Vector<T, L> root(Vector<T, L> v) {
   return v;
 }
 
-// Constants of e^x = 2^n e^r with |r| <= ln(2)/2; e^r is its series up to r^degree. Those of the logarithm below: the
-// bits of 1 and of 1/sqrt(2), and its series up to s^odd_degree.
+// Constants of e^x = 2^n e^r with |r| <= ln(2)/2; e^r is its series up to r^degree. `one` has the bits of 1.
 template <typename T>
 struct Exponential;
 
@@ -84,8 +83,8 @@ struct Exponential<float> {
   static constexpr float round = 12582912.0f;  // 1.5 * 2^23: adding it leaves a whole number in the last bits
   static constexpr float ln2_high = 0.693359375f, ln2_low = -2.12194440e-4f;
   static constexpr int mantissa = 23;
-  static constexpr int32_t one = 0x3F800000, root_half = 0x3F3504F3;
-  static constexpr int degree = 6, odd_degree = 9;
+  static constexpr int32_t one = 0x3F800000;
+  static constexpr int degree = 6;
 };
 
 template <>
@@ -94,8 +93,8 @@ struct Exponential<double> {
   static constexpr double round = 6755399441055744.0;  // 1.5 * 2^52
   static constexpr double ln2_high = 6.93145751953125e-1, ln2_low = 1.42860682030941723212e-6;
   static constexpr int mantissa = 52;
-  static constexpr int64_t one = 0x3FF0000000000000, root_half = 0x3FE6A09E667F3BCD;
-  static constexpr int degree = 13, odd_degree = 21;
+  static constexpr int64_t one = 0x3FF0000000000000;
+  static constexpr int degree = 13;
 };
 
 // x = n ln(2) + r on all lanes, with 2^n and e^r - 1, both exact to the last digits also for x near 0. What would leave
@@ -131,24 +130,6 @@ template <typename T, int L>
 inline Vector<T, L> exponential(Vector<T, L> x) {
   const Powers<T, L> p(x);
   return p.power * p.less_one + p.power;
-}
-
-// log x = n ln(2) + 2 artanh(s) with x = 2^n m, 1/sqrt(2) <= m < sqrt(2) and s = (m - 1) / (m + 1), for finite and
-// normal x > 0. NaN stays NaN.
-template <typename T, int L>
-inline Vector<T, L> logarithm(Vector<T, L> x) {
-  using E = Exponential<T>;
-  using V = Vector<T, L>;
-  using M = Mask<T, L>;
-  const M shifted = reinterpret_cast<const M&>(x) - E::root_half;
-  const M exponent = shifted >> E::mantissa;  // arithmetic: rounds down
-  const M mantissa = reinterpret_cast<const M&>(x) - (exponent << E::mantissa);
-  const V m = reinterpret_cast<const V&>(mantissa), s = (m - 1) / (m + 1), square = s * s;
-  V series = fill<T, L>(T(2) / T(E::odd_degree));
-  for (int k = E::odd_degree - 2; k > 0; k -= 2) series = series * square + T(2) / T(k);
-  const V n = __builtin_convertvector(exponent, V);
-  const V result = n * E::ln2_high + (n * E::ln2_low + series * s);
-  return x == x ? result : x;
 }
 
 // e^x - 1
