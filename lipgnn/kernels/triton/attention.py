@@ -51,26 +51,26 @@ class Attention(torch.autograd.Function):
             "num_warps": 1,
         }
         out = torch.empty_like(tensors[2])
-        log_total = out.new_empty(nodes, heads)
+        highest, inverse = (out.new_empty(nodes, heads) for _ in range(2))
         edges = adjacency.incoming
         with on_device(out):
             forward[(nodes, heads)](
-                *tensors, edges.start, edges.other, edges.edge_id, seed, out, log_total, **ctx.constants
+                *tensors, edges.start, edges.other, edges.edge_id, seed, out, highest, inverse, **ctx.constants
             )
-        ctx.save_for_backward(*tensors, log_total)
+        ctx.save_for_backward(*tensors, highest, inverse)
         return out
 
     @staticmethod
     @once_differentiable
     def backward(ctx, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        *tensors, log_total = ctx.saved_tensors
+        *tensors, highest, inverse = ctx.saved_tensors
         query, key, value, query_size, key_size = tensors
         grad = grad.contiguous()
-        mean = torch.empty_like(log_total)
+        base, mean = torch.empty_like(highest), torch.empty_like(highest)
         grad_query, grad_key, grad_value = (torch.empty_like(tensor) for tensor in (query, key, value))
-        grad_size = torch.empty_like(log_total).unsqueeze(-1)  # (N, H, 1), by the logarithm of either divisor
+        grad_size = torch.empty_like(highest).unsqueeze(-1)  # (N, H, 1), by the logarithm of either divisor
         into, out_of = ctx.adjacency.incoming, ctx.adjacency.outgoing
-        grid, given = log_total.shape, (ctx.seed, log_total, grad, mean)
+        grid, given = highest.shape, (ctx.seed, highest, inverse, grad, base, mean)
         with on_device(grad):
             backward_targets[grid](
                 *tensors, into.start, into.other, into.edge_id, *given, grad_query, grad_size, **ctx.constants

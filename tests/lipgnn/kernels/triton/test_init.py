@@ -92,6 +92,24 @@ def test_equals_the_reference_at_any_size(kind, size, interpreter, check_equal, 
     check_equal(kind, graph, x, norm="lip", bias=False, alone=True)
 
 
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+@pytest.mark.parametrize("size", [1e6, 1e14])
+@pytest.mark.parametrize("additive", [True, False])
+def test_huge_scores_choose_one_neighbour_or_share_among_equal_ones(additive, size, dtype, interpreter, reference):
+    options = {"kappa": None, "dropout": 0.0, "seed": 0}
+
+    def attend(graph, inputs):
+        if additive:
+            return kernel.additive(graph, *inputs, negative_slope=0.2, **options)
+        return kernel.dot_product(graph, *inputs, **options)
+
+    for check, nodes in ((reference.check_saturated, 7), (reference.check_tied, 4)):
+        counts = [nodes, 1, 1] if additive else [nodes] * 3
+        inputs = [reference.normal(seed, count, 2, 3, dtype=dtype) for seed, count in enumerate(counts)]
+        inputs[0] *= size
+        check(attend, inputs, additive=additive)
+
+
 @LAYERS
 def test_finite_where_small_large_and_denormal_neighbours_meet(kind, interpreter, reference, run):
     graph = reference.build([(0, 0), (1, 0), (2, 0), (3, 1), (0, 1), (2, 2), (3, 3), (0, 3)], nodes=4)
