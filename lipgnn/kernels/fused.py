@@ -113,7 +113,7 @@ class _Additive(torch.autograd.Function):
             "z": layout.rows(z),
             "attn": attn,
             "source": z.new_empty(nodes, 2, heads),
-            "target": z.new_empty(nodes, 4 + ctx.settings["normalize"] + ctx.settings["shift"], heads),
+            "target": z.new_empty(nodes, 3 + ctx.settings["normalize"] + 2 * ctx.settings["shift"], heads),
         }
         if kappa:
             kept["attn_length"] = z.new_empty(heads)
@@ -173,7 +173,7 @@ class _DotProduct(torch.autograd.Function):
             "query": layout.rows(query),
             "key": layout.rows(key),
             "value": layout.rows(value),
-            "target": query.new_empty(nodes, 3 + 2 * ctx.settings["normalize"] + ctx.settings["shift"], heads),
+            "target": query.new_empty(nodes, 2 + 2 * ctx.settings["normalize"] + 2 * ctx.settings["shift"], heads),
         }
         if kappa:
             kept["length"] = query.new_empty(nodes, 3, heads)

@@ -1,14 +1,12 @@
 // Attention with additive scores (GAT), with or without LipschitzNorm. For every target i, source j and head:
 //
 //   x_ij = (a_l.z_j + a_r.z_i) c_i,   c_i = 1 or 1 / (kappa |a| sqrt(max_j |z_j|^2 + |z_i|^2))
-//   p_ij = w_i exp(LeakyReLU(x_ij) - h_i),   h_i = max_j LeakyReLU(x_ij),   sum_j p_ij = 1,   out_i = sum_j p_ij z_j + bias
+//   p_ij = w_i exp(LeakyReLU(x_ij) - h_i),   sum_j p_ij = 1,   out_i = sum_j p_ij z_j + bias
 //
-// Backward recomputes p_ij from the values of its two nodes. With G = d loss / d out, d_ij = G_i.z_j and slope m_ij:
+// where h_i is the largest score, or 0 where all are bounded. Backward recomputes p_ij from the values of its two nodes.
+// With G = d loss / d out, d_ij = G_i.z_j counted from a base (see attention.h), and slope m_ij:
 //
-//   t_i = sum_j p_ij (d_ij - d_i),   dx_ij = m_ij p_ij (d_ij - d_i - t_i),   dz_j = sum_i p_ij G_i + ...,
-//   d log c_i = sum_j dx_ij x_ij
-//
-// where d_i is the d_ij of the largest score (see attention.h).
+//   t_i = sum_j p_ij d_ij,   dx_ij = m_ij p_ij (d_ij - t_i),   dz_j = sum_i p_ij G_i + ...,   d log c_i = sum_j dx_ij x_ij
 #pragma once
 
 #include "attention.h"
@@ -29,7 +27,7 @@ struct Additive {
   const T* bias;        // (H D), or null
   T* attn_length;       // (P): |a|
   T* source;            // (N, 2, P): a_l.z_j, |z_j|
-  T* target;            // (N, 4 to 6, P): a_r.z_i, w_i, d_i, t_i, then c_i if normalized, then h_i if shifted
+  T* target;            // (N, 4 to 6, P): a_r.z_i, w_i, t_i, then c_i if normalized, then h_i and the base if shifted
   T* longest_length;    // (N, P): max_j |z_j|
   int32_t* longest;     // (N, P): the first source of that length, -1 for none
   T* out;               // (N, H, D)
@@ -64,24 +62,32 @@ class AdditiveAttention : Attention<Rows> {
     for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { attend(first, end); });
   }
 
+  void backward() const { a_.shift ? backward<true>() : backward<false>(); }
+
+ private:
+  // Scores that need no shift are those of LipschitzNorm.
+  template <bool Shift>
+  bool normalized() const { return !Shift || a_.normalize; }
+
+  template <bool Shift>
   void backward() const {
     const size_t share = 3 * size_ + padded_;
     for_pieces(graph_.incoming, graph_.threads, [&](int64_t piece, int64_t first, int64_t end) {
-      targets(first, end, a_.partial + piece * share + 2 * size_);
+      targets<Shift>(first, end, a_.partial + piece * share + 2 * size_);
     });
     if (a_.normalize) this->bring_to_longest(a_.grad_longest, a_.longest, padded_, a_.grad_length + padded_, 2 * padded_);
     for_pieces(graph_.outgoing, graph_.threads, [&](int64_t piece, int64_t first, int64_t end) {
-      sources(first, end, a_.partial + piece * share);
+      sources<Shift>(first, end, a_.partial + piece * share);
     });
     add_shares(share);
   }
 
- private:
   T* source(int64_t node) const { return a_.source + node * 2 * padded_; }
   T* target(int64_t node) const { return a_.target + node * target_size(); }
-  size_t target_size() const { return (4 + a_.normalize + a_.shift) * padded_; }
-  size_t scale_at() const { return 4 * padded_; }
-  size_t highest_at() const { return (4 + a_.normalize) * padded_; }
+  size_t target_size() const { return (3 + a_.normalize + 2 * a_.shift) * padded_; }
+  size_t scale_at() const { return 3 * padded_; }
+  size_t highest_at() const { return (3 + a_.normalize) * padded_; }
+  size_t base_at() const { return (4 + a_.normalize) * padded_; }
   const T* z(int64_t node) const { return a_.z + node * size_; }
   const T* grad(int64_t node) const { return (Rows::transposed ? a_.grad_rows : a_.grad_out) + node * size_; }
 
@@ -187,18 +193,18 @@ class AdditiveAttention : Attention<Rows> {
 
   // Scores, slopes and weights of an edge, from what forward kept and by the same operations: scores may be so large
   // that the last digit of one is more than exp can bear.
-  void weigh(int64_t i, int64_t j, int g, V* x, V* m, V* p) const {
-    const T* at = target(i) + g * L;
-    *x = load<V>(source(j) + g * L) + load<V>(at);
-    if (a_.normalize) *x *= load<V>(at + scale_at());
+  template <bool Shift>
+  void weigh(const T* at, V left, V* x, V* m, V* p) const {
+    *x = left + load<V>(at);
+    if (normalized<Shift>()) *x *= load<V>(at + scale_at());
     *m = *x > 0 ? fill<T, L>(1) : fill<T, L>(slope_);
-    V score = this->leaky(*x, slope_);
-    if (a_.shift) score -= load<V>(at + highest_at());
+    const V score = Shift ? this->leaky(*x, slope_) - load<V>(at + highest_at()) : *x * *m;
     *p = exponential<T, L>(score) * load<V>(at + padded_);
   }
 
-  // Gradients of the values of every target: d_i, t_i, d a_r.z_i and, through log c_i, of both lengths. The shares of
+  // Gradients of the values of every target: t_i, d a_r.z_i and, through log c_i, of both lengths. The shares of
   // the piece are written to `shares`: of the bias, and of log |a| behind it.
+  template <bool Shift>
   void targets(int64_t first, int64_t end, T* shares) const {
     const EdgeOrder& order = graph_.incoming;
     V d[G], top[G], base[G], t[G], total[G], slopes[G], gains[G], bends[G], turns[G], sum[G], once[G];
@@ -220,27 +226,33 @@ class AdditiveAttention : Attention<Rows> {
         rows_.dot(grad(i), z(j), d);
         for (int g = 0; g < rows_.groups(); ++g) {
           V x, m, p;
-          weigh(i, j, g, &x, &m, &p);
+          weigh<Shift>(target(i) + g * L, load<V>(source(j) + g * L), &x, &m, &p);
           if (dropout_.on) d[g] *= keep(order.edge_id[e], g);
-          const V moved = this->rebase(x, d[g], top + g, base + g);
-          t[g] -= moved * total[g];
-          gains[g] -= moved * slopes[g];
-          turns[g] -= moved * bends[g];
+          if constexpr (Shift) {
+            const V moved = this->rebase(x, d[g], top + g, base + g);
+            t[g] -= moved * total[g];
+            gains[g] -= moved * slopes[g];
+            if (a_.normalize) turns[g] -= moved * bends[g];
+            total[g] += p;
+          } else if (e == begin) {
+            base[g] = d[g];
+          }
           const V change = d[g] - base[g], pm = p * m;
-          total[g] += p;
           t[g] += p * change;
           slopes[g] += pm;
           gains[g] += pm * change;
-          bends[g] += pm * x;
-          turns[g] += pm * change * x;
+          if (normalized<Shift>()) {
+            bends[g] += pm * x;
+            turns[g] += pm * change * x;
+          }
         }
       }
       for (int g = 0; g < rows_.groups(); ++g) {
         const size_t at = g * L;
-        store(target(i) + 2 * padded_ + at, base[g]);
-        store(target(i) + 3 * padded_ + at, t[g]);
+        store(target(i) + 2 * padded_ + at, Shift ? t[g] : t[g] + base[g]);
+        if constexpr (Shift) store(target(i) + base_at() + at, base[g]);
         V right = gains[g] - t[g] * slopes[g];
-        if (a_.normalize) {
+        if (normalized<Shift>()) {
           right *= load<V>(target(i) + scale_at() + at);
           sum[g] += to_lengths(i, at, t[g] * bends[g] - turns[g]);
         }
@@ -263,6 +275,7 @@ class AdditiveAttention : Attention<Rows> {
   }
 
   // Gradient of every node's features, as a source of others and through its own values.
+  template <bool Shift>
   void sources(int64_t first, int64_t end, T* grad_attn) const {
     const EdgeOrder& order = graph_.outgoing;
     V d[G], weight[G], left[G];
@@ -281,12 +294,14 @@ class AdditiveAttention : Attention<Rows> {
         rows_.dot(grad(i), z(j), d);
         for (int g = 0; g < rows_.groups(); ++g) {
           V x, m, p;
-          weigh(i, j, g, &x, &m, &p);
           const T* at = target(i) + g * L;
+          weigh<Shift>(at, load<V>(source(j) + g * L), &x, &m, &p);
           const V kept = dropout_.on ? keep(order.edge_id[e], g) : fill<T, L>(1);
-          V gradient = p * m * ((d[g] * kept - load<V>(at + 2 * padded_)) - load<V>(at + 3 * padded_));
-          if (a_.normalize) gradient *= load<V>(at + scale_at());
-          left[g] += gradient;
+          d[g] *= kept;
+          if constexpr (Shift) d[g] -= load<V>(at + base_at());
+          d[g] -= load<V>(at + 2 * padded_);
+          if (normalized<Shift>()) d[g] *= load<V>(at + scale_at());
+          left[g] += p * m * d[g];
           weight[g] = p * kept;
         }
         rows_.add(sum.data(), weight, grad(i));

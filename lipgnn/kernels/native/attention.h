@@ -26,10 +26,12 @@ class Attention {
 
   static V leaky(V x, T slope) { return x > 0 ? x : x * slope; }
 
-  // With d_ij = G_i.z_j, a softmax gives back p_ij (d_ij - sum_k p_ik d_ik), which no common part of all d_ij changes.
-  // They are counted from that of the largest score: where this takes nearly all the weight, the difference is nearly
-  // zero, and otherwise would be what is rounded off of d_ij, however large that is. Sums over edges are begun before
-  // the largest score is known; by how much their base moves here, and only while what they hold weighs little.
+  // With d_ij = G_i.z_j, a softmax gives back p_ij (d_ij - sum_k p_ik d_ik), which no common part of all d_ij changes:
+  // they may be counted from any base. Where scores are bounded that is the first of them; little is lost where all are
+  // nearly alike, as they are in deep networks. Where scores are not, it is that of the largest score: this may take
+  // nearly all the weight, and the difference, nearly zero, would otherwise be what is rounded off of d_ij, however
+  // large that is. Sums over edges are begun before the largest score is known; returned is by how much their base
+  // moves, which it does only while all that they hold weighs little.
   static V rebase(V x, V d, V* top, V* base) {
     const M higher = x > *top;
     const V moved = higher ? d - *base : V{};

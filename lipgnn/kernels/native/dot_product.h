@@ -1,13 +1,12 @@
 // Attention with dot-product scores (Graph Transformer), with or without LipschitzNorm. For every target i, source j, head:
 //
-//   x_ij = (f_i q_i).k_j s_i,   p_ij = w_i exp(x_ij - h_i),   h_i = max_j x_ij,   sum_j p_ij = 1,   out_i = sum_j p_ij v_j
+//   x_ij = (f_i q_i).k_j s_i,   p_ij = w_i exp(x_ij - h_i),   sum_j p_ij = 1,   out_i = sum_j p_ij v_j
 //
 // f_i s_i = 1 / (kappa max{u v, u w, v w}) with u = |q_i|, v = max_j |k_j|, w = max_j |v_j|; two factors, because their
-// product could be too small to write down. Without a norm f_i = 1, s_i = 1 / sqrt(D). Backward recomputes p_ij. With
-// d_ij = G_i.v_j, and d_i that of the largest score (see attention.h):
+// product could be too small to write down. Without a norm f_i = 1, s_i = 1 / sqrt(D). h_i is the largest score, or 0
+// where all are bounded. Backward recomputes p_ij. With d_ij = G_i.v_j, counted from a base (see attention.h):
 //
-//   t_i = sum_j p_ij (d_ij - d_i),   dx_ij = p_ij (d_ij - d_i - t_i),   dq_i = f_i s_i sum_j dx_ij k_j + ...,
-//   dk_j = sum_i dx_ij f_i s_i q_i + ...
+//   t_i = sum_j p_ij d_ij,   dx_ij = p_ij (d_ij - t_i),   dq_i = f_i s_i sum_j dx_ij k_j + ...,   dk_j = sum_i dx_ij f_i s_i q_i + ...
 #pragma once
 
 #include "attention.h"
@@ -24,7 +23,7 @@ struct DotProduct {
   uint64_t seed;
   const T *query, *key, *value;  // (N, H D)
   T* length;                     // (N, 3, P): |q_i|, |k_i|, |v_i|
-  T* target;                     // (N, 3 to 6, P): w_i, d_i, t_i, then f_i and s_i if normalized, then h_i if shifted
+  T* target;                     // (N, 4 or 6, P): w_i, t_i, then f_i and s_i if normalized, then h_i and the base if shifted
   T* longest_length;             // (N, 2, P): max_j |k_j|, max_j |v_j|
   int32_t* longest;              // (N, 2, P): the first sources of these lengths, -1 for none
   T* out;                        // (N, H, D)
@@ -68,10 +67,11 @@ class DotProductAttention : Attention<Rows> {
  private:
   T* lengths(int64_t node) const { return a_.length + node * 3 * padded_; }
   T* target(int64_t node) const { return a_.target + node * target_size(); }
-  size_t target_size() const { return (3 + 2 * a_.normalize + a_.shift) * padded_; }
-  size_t highest_at() const { return (3 + 2 * a_.normalize) * padded_; }
-  V first_factor(const T* at) const { return a_.normalize ? load<V>(at + 3 * padded_) : fill<T, L>(1); }
-  V second_factor(const T* at) const { return a_.normalize ? load<V>(at + 4 * padded_) : fill<T, L>(plain_factor_); }
+  size_t target_size() const { return (2 + 2 * a_.normalize + 2 * a_.shift) * padded_; }
+  size_t highest_at() const { return (2 + 2 * a_.normalize) * padded_; }
+  size_t base_at() const { return (3 + 2 * a_.normalize) * padded_; }
+  V first_factor(const T* at) const { return a_.normalize ? load<V>(at + 2 * padded_) : fill<T, L>(1); }
+  V second_factor(const T* at) const { return a_.normalize ? load<V>(at + 3 * padded_) : fill<T, L>(plain_factor_); }
   T* brought_to(int which) const { return a_.grad_longest + which * padded_ * graph_.num_nodes; }
   const T* query(int64_t node) const { return a_.query + node * size_; }
   const T* key(int64_t node) const { return a_.key + node * size_; }
@@ -170,8 +170,8 @@ class DotProductAttention : Attention<Rows> {
         }
         first_factor[g] = 1 / nonzero<T, L>(second_of(load<V>(lengths(i) + at), longest));
         second_factor[g] = 1 / nonzero<T, L>(larger(longest[0], longest[1])) / T(a_.kappa);
-        store(target(i) + 3 * padded_ + at, first_factor[g]);
-        store(target(i) + 4 * padded_ + at, second_factor[g]);
+        store(target(i) + 2 * padded_ + at, first_factor[g]);
+        store(target(i) + 3 * padded_ + at, second_factor[g]);
       }
     }
   }
@@ -186,7 +186,7 @@ class DotProductAttention : Attention<Rows> {
     return exponential<T, L>(a_.shift ? x - load<V>(at + highest_at()) : x) * load<V>(at);
   }
 
-  // dq_i, d_i and t_i of every target and, through its factors, the gradients of the three lengths.
+  // dq_i and t_i of every target and, through its factors, the gradients of the three lengths.
   void targets(int64_t first, int64_t end) const {
     const EdgeOrder& order = graph_.incoming;
     V x[G], d[G], top[G], base[G], t[G], total[G], bends[G], turns[G], weight[G], moved[G];
@@ -219,12 +219,16 @@ class DotProductAttention : Attention<Rows> {
           x[g] *= factor;
           const V p = weigh(at, x[g]);
           if (dropout_.on) d[g] *= keep(order.edge_id[e], g);
-          moved[g] = -this->rebase(x[g], d[g], top + g, base + g);
-          t[g] += moved[g] * total[g];
-          turns[g] += moved[g] * bends[g];
-          for (int lane = 0; lane < L; ++lane) any_moved |= moved[g][lane] != 0;
+          if (a_.shift) {
+            moved[g] = -this->rebase(x[g], d[g], top + g, base + g);
+            t[g] += moved[g] * total[g];
+            turns[g] += moved[g] * bends[g];
+            total[g] += p;
+            for (int lane = 0; lane < L; ++lane) any_moved |= moved[g][lane] != 0;
+          } else if (e == begin) {
+            base[g] = d[g];
+          }
           const V change = p * (d[g] - base[g]);
-          total[g] += p;
           t[g] += change;
           bends[g] += p * x[g];
           turns[g] += change * x[g];
@@ -236,8 +240,8 @@ class DotProductAttention : Attention<Rows> {
         rows_.add(slopes.data(), slope, key(j));
       }
       for (int g = 0; g < rows_.groups(); ++g) {
-        store(target(i) + padded_ + g * L, base[g]);
-        store(target(i) + 2 * padded_ + g * L, t[g]);
+        store(target(i) + padded_ + g * L, a_.shift ? t[g] : t[g] + base[g]);
+        if (a_.shift) store(target(i) + base_at() + g * L, base[g]);
         d[g] = -t[g];
       }
       rows_.add(gains.data(), d, slopes.data());
@@ -297,7 +301,8 @@ class DotProductAttention : Attention<Rows> {
           const V f = first_factor(at), s = second_factor(at);
           const V p = weigh(at, (x[g] * f) * (size[g] * s));
           const V kept = dropout_.on ? keep(order.edge_id[e], g) : fill<T, L>(1);
-          d[g] = p * ((d[g] * kept - load<V>(at + padded_)) - load<V>(at + 2 * padded_)) * s * f;
+          const V own = d[g] * kept;
+          d[g] = p * ((a_.shift ? own - load<V>(at + base_at()) : own) - load<V>(at + padded_)) * s * f;
           weight[g] = p * kept;
         }
         rows_.add(to_key.data(), d, query(i));
