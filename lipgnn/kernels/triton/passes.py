@@ -113,8 +113,8 @@ def backward_targets(
 
     since s is homogeneous in t. One pass: the part with μ_i, known at the end only, is added up by itself.
 
-    No b_i changes ds. It is M_ij G_i·x_j of the largest score: where that takes nearly all the weight, ds is nearly zero
-    and would otherwise be what is rounded off. What was added up moves with it where a larger score turns up.
+    No b_i changes ds. It is M_ij G_i·x_j of the largest score: where that takes nearly all the weight, ds is nearly
+    zero, and would otherwise be what is rounded off. What was added up moves with it where a larger score turns up.
     """
     node, head = tl.program_id(0).to(tl.int64), tl.program_id(1)
     row = node * H + head
