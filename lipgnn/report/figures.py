@@ -97,7 +97,7 @@ def draw(kind: str, panels: Sequence[Panel], value: str, suffix: str) -> bytes:
             over = ",\nlargest over layers" if kind == "largest" else ""
             figure.supylabel(_axis(value) + over, fontsize="medium", multialignment="center")
         if kind not in ("box", "heat"):
-            _legend(figure, kind, labels, across)
+            _legend(figure, kind, labels, across, when=kind == "profile" and _any_changed(panels))
         content = io.BytesIO()
         undated = {"svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}
         figure.savefig(content, format=suffix, dpi=200, metadata=undated.get(suffix))
@@ -134,9 +134,18 @@ def _draw_line(axes: Axes, points: Sequence[Point], style: dict[str, Any], shown
     axes.fill_between(xs, low, high, color=style["color"], alpha=0.18, linewidth=0)
 
 
+def _any_changed(panels: Sequence[Panel]) -> bool:
+    """Whether a profile has a start and an end; one that was recorded once has neither."""
+    points = (point for panel in panels for series in panel.series for point in series.points)
+    return any(math.isfinite(point.start - point.y) and point.start != point.y for point in points)
+
+
 def _draw_profile(axes: Axes, panel: Panel, labels: Sequence[str]) -> None:
     """The start of training dashed, its end solid, and between the least and the greatest of all epochs a shade."""
+    from matplotlib.ticker import MaxNLocator
+
     axes.set_xlabel("layer")
+    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     for series in panel.series:
         style = _style("profile", labels.index(series.label))
         xs = [point.x for point in series.points]
@@ -231,12 +240,12 @@ def _draw_boxes(axes: Axes, series: Sequence[Series], labels: Sequence[str], sca
     axes.grid(visible=False, axis="x")
 
 
-def _legend(figure: Figure, kind: str, labels: Sequence[str], across: int) -> None:
+def _legend(figure: Figure, kind: str, labels: Sequence[str], across: int, *, when: bool) -> None:
     from matplotlib.lines import Line2D
 
     handles = [Line2D([], [], label=label, **_style(kind, index)) for index, label in enumerate(labels)]
-    if kind == "profile":
-        handles += [Line2D([], [], label=when, color="#666666", linestyle=line) for when, line in _WHEN]
+    if when:
+        handles += [Line2D([], [], label=label, color="#666666", linestyle=line) for label, line in _WHEN]
     letters = max(len(handle.get_label()) for handle in handles) + _ENTRY
     columns = min(max(int(WIDTH * across * _LETTERS / letters), 1), len(handles))
     # Further lines are not to be taken from the panels.

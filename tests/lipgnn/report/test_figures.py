@@ -128,6 +128,14 @@ def test_a_profile_draws_the_start_dashed_the_end_solid_and_the_range_shaded(mon
         assert text in shown
 
 
+def test_a_profile_of_a_single_moment_names_no_start_and_no_end_and_counts_layers_in_whole_numbers():
+    once = [Course(layer, -1.0, None, 2, -1.0, -1.0, -1.0) for layer in range(4)]
+    shown = texts(draw("profile", [Panel("gat", [Series("relu", once)])], "grad_mu", "svg"))
+    assert "relu" in shown
+    assert not any("training" in text for text in shown)
+    assert {"0", "1", "2", "3"} <= set(shown) and not any(text.endswith(".5") for text in shown)
+
+
 def test_a_scatter_plot_names_the_axes_of_every_panel():
     dots = [Series("none", [Point(-3.0, 0.5)]), Series("identity", [Point(2.0, 0.7), Point(2.1, 0.71)])]
     other = [Series("none", [Point(-3.0, 4.0)])]
