@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli import console
+from cli.progress import StatusLine
 from lipgnn.errors import UsageError
 
 if TYPE_CHECKING:
@@ -52,7 +53,7 @@ def certificate_of(saved: SavedModel, data: Dataset, device: torch.device, argum
     """The certificate as plain values; what is being done is shown on the way."""
     from lipgnn.certify import certify
 
-    with console.StatusLine() as tell:
+    with StatusLine() as tell:
         return asdict(certify(saved, data, device, **arguments, progress=tell))
 
 

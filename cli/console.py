@@ -1,4 +1,4 @@
-"""Everything that is shown to people; the only importer of rich.
+"""Everything that is shown to people and stays; with `cli.progress`, the only importer of rich.
 
 Data goes to stdout, everything else to stderr. Text from outside is shown as it is: never as markup, and with
 its control characters spelled out.
@@ -13,21 +13,10 @@ from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
 
 from rich import box
-from rich.console import Console, Group
-from rich.live import Live
+from rich.console import Console
 from rich.measure import Measurement
 from rich.panel import Panel
-from rich.progress import (
-    BarColumn,
-    DownloadColumn,
-    Progress,
-    ProgressColumn,
-    Task,
-    TextColumn,
-    TimeRemainingColumn,
-    TransferSpeedColumn,
-)
-from rich.table import Column, Table
+from rich.table import Table
 from rich.text import Text
 
 DASH = "–"
@@ -168,149 +157,6 @@ def print_next(*commands: str) -> None:
     note("Next:")
     for line in commands:
         note(f"  {line}")
-
-
-class _EpochColumn(ProgressColumn):
-    """Epoch, loss, accuracies and gradient of the last epoch."""
-
-    def render(self, task: Task) -> Text:
-        return Text(task.fields["status"])
-
-
-class EpochProgress:
-    """Live progress of a run: a bar on a terminal, a line every few epochs elsewhere, nothing if quiet.
-
-    Parameters
-    ----------
-    epochs : the largest number of epochs.
-    quiet : show nothing.
-    every_epoch : a line for every epoch instead of the bar.
-    """
-
-    def __init__(self, epochs: int, *, quiet: bool, every_epoch: bool):
-        self.quiet = quiet
-        self.stride = 1 if every_epoch else max(1, epochs // 10)
-        self.epochs = epochs
-        console = err()
-        self.live = console.is_terminal and not quiet and not every_epoch
-        # The bar takes what the figures leave of the line, so that no terminal is too narrow for them.
-        columns = (_EpochColumn(Column(no_wrap=True)), BarColumn(bar_width=None), TimeRemainingColumn())
-        self.bar = Progress(*columns, console=console, expand=True)
-        self.task = self.bar.add_task("", total=epochs, status="")
-
-    def __enter__(self) -> EpochProgress:
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self.live:
-            self.bar.stop()
-
-    def update(self, epoch: int, status: str) -> None:
-        """Show that `epoch` is over."""
-        if self.live:
-            self.bar.start()
-            self.bar.update(self.task, completed=epoch, status=status)
-        elif not self.quiet and (epoch % self.stride == 0 or epoch in (1, self.epochs)):
-            note(status)
-
-
-class ByteProgress:
-    """Progress of a download: a bar on a terminal, a line every tenth elsewhere. Called with the bytes so far.
-
-    Parameters
-    ----------
-    total : bytes in all, None if unknown.
-    """
-
-    def __init__(self, total: int | None):
-        self.total = total
-        self.shown = -1
-        columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
-        self.bar = Progress(*columns, console=err())
-        self.task = self.bar.add_task("", total=total)
-        self.live = err().is_terminal
-
-    def __enter__(self) -> ByteProgress:
-        if self.live:
-            self.bar.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self.live:
-            self.bar.stop()
-
-    def __call__(self, done: int) -> None:
-        tenth = 10 * done // self.total if self.total else 0
-        if self.live:
-            self.bar.update(self.task, completed=done)
-        elif tenth != self.shown:
-            self.shown = tenth
-            note(f"{size(done)} of {size(self.total)}")
-
-
-class LiveLines:
-    """A bar over all runs and a line a worker, on a terminal; nothing elsewhere.
-
-    Parameters
-    ----------
-    total : runs in all.
-    workers : lines below the bar.
-    shown : whether to show anything at all.
-    """
-
-    def __init__(self, total: int, workers: int, *, shown: bool):
-        console = err()
-        self.on_terminal = console.is_terminal and shown
-        self.bar = Progress(
-            TextColumn("{task.completed}/{task.total} runs"), BarColumn(), TimeRemainingColumn(), console=console
-        )
-        self.task = self.bar.add_task("", total=total)
-        self.lines = [""] * workers
-        self.best = ""
-        self.screen = Live(console=console, get_renderable=self._render, refresh_per_second=4, transient=True)
-        if self.on_terminal:
-            self.screen.start()
-
-    def overall(self, ended: int, best: str) -> None:
-        """So many runs have ended; what is the best so far."""
-        self.best = clean(best)
-        self.bar.update(self.task, completed=ended)
-
-    def worker(self, number: int, line: str) -> None:
-        """What a worker does now."""
-        self.lines[number] = clean(line)
-
-    def stop(self) -> None:
-        """Take the lines off the screen."""
-        if self.on_terminal:
-            self.screen.stop()
-
-    def _render(self) -> Group:
-        # Always as many lines: a display that shrinks leaves remains on the screen.
-        lines = [f"  {number}: {line or DASH}" for number, line in enumerate(self.lines, start=1)]
-        return Group(self.bar, *(Text(line, no_wrap=True, overflow="ellipsis") for line in [*lines, f"  {self.best}"]))
-
-
-class StatusLine:
-    """A line on stderr that says what is going on, on a terminal; nothing elsewhere. Called with the text."""
-
-    def __init__(self) -> None:
-        console = err()
-        # Drawn when it changes, not by a thread of its own: that would take its share of what is being measured.
-        self.live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
-
-    def __enter__(self) -> StatusLine:
-        if self.live:
-            self.live.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self.live:
-            self.live.stop()
-
-    def __call__(self, text: str) -> None:
-        if self.live:
-            self.live.update(Text(clean(text), no_wrap=True, overflow="ellipsis"), refresh=True)
 
 
 def duration(seconds: float | None) -> str:

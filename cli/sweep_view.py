@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from cli import console
+from cli.progress import LiveLines
 from lipgnn.engines.events import Ended, Event, Progress
 from lipgnn.plan import Cell, Plan
 from lipgnn.spec import FIELDS
@@ -38,7 +39,7 @@ class SweepView:
         self.total = len(plan.to_run)
         self.ended = 0
         self.best: tuple[float, str] | None = None
-        self.live = console.LiveLines(self.total, jobs, shown=not quiet)
+        self.live = LiveLines(self.total, jobs, shown=not quiet)
 
     def __enter__(self) -> SweepView:
         return self

@@ -11,6 +11,7 @@ import click
 
 from cli import console
 from cli.options import config_option, debug_option, json_option, preset_option, results_option, spec_options
+from cli.progress import EpochProgress
 from cli.signals import StopRequest
 from lipgnn.catalog import ATTENTION_MODELS, METRICS
 from lipgnn.config import Resolved, command_for, resolve, unknown_variables
@@ -96,7 +97,7 @@ def _run(
     from lipgnn.train import Finished, Started, train
 
     ran = False
-    with StopRequest() as stop, console.EpochProgress(spec.epochs, quiet=quiet, every_epoch=verbose) as progress:
+    with StopRequest() as stop, EpochProgress(spec.epochs, quiet=quiet, every_epoch=verbose) as progress:
         for event in train(spec, dataset, store, **orders, should_stop=stop):
             if isinstance(event, Finished):
                 result = event.result

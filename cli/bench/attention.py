@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from cli import console
 from cli.bench.options import (
     Names,
     Numbers,
@@ -22,6 +21,7 @@ from cli.bench.options import (
 )
 from cli.bench.output import Output, output_options, setting
 from cli.options import debug_option
+from cli.progress import StatusLine
 from lipgnn.bench.rows import ATTENTION
 from lipgnn.catalog import FUSED_NORMS
 
@@ -78,7 +78,7 @@ def attention(
 
     for each_heads, width in itertools.product(heads, widths):
         shape = Shape(model, each_heads, width, backward=not forward_only)
-        with console.StatusLine() as tell:
+        with StatusLine() as tell:
             report = bench_attention(choice, topology, shape, whats=whats, norms=norms, effort=effort, tell=tell)
         output.add(report, setting(report.rows[0]), ATTENTION)
     return output.finish()

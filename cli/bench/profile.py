@@ -11,6 +11,7 @@ from cli import console
 from cli.bench.options import graph_choice, graph_options, model_option, threads_option
 from cli.bench.output import Output, output_options, setting
 from cli.options import debug_option
+from cli.progress import StatusLine
 from lipgnn.catalog import KERNELS
 
 EPILOG = """\b
@@ -57,7 +58,7 @@ def profile(
 
     spec = spec_for(choice, layers=layers, heads=heads, hidden=width, kernel=kernel, model=model)
     data = choice.training_data(spec)
-    with console.StatusLine() as tell:
+    with StatusLine() as tell:
         report = bench_profile(data, spec, top=top, threads=threads, tell=tell)
     output.rows += report.rows
     if output.for_people:

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from cli import console
 from cli.bench.options import Names, list_option, model_option, repeats_option, size_option, threads_option
 from cli.bench.output import Output, output_options, setting
 from cli.options import debug_option
+from cli.progress import StatusLine
 from lipgnn.bench.rows import ATTENTION, TRAIN
 from lipgnn.catalog import FUSED_NORMS
 
@@ -70,7 +70,7 @@ def scaling(
 
     choice, shape, effort = GraphChoice(nodes=nodes, edges=edges), Shape(model, heads, width), Effort(repeats, threads)
     for against in axes:
-        with console.StatusLine() as tell:
+        with StatusLine() as tell:
             report = bench_scaling(
                 choice, shape, against=against, points=points, whats=whats, norm=norm, effort=effort, tell=tell
             )

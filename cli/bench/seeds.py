@@ -7,10 +7,10 @@ from pathlib import Path
 
 import click
 
-from cli import console
 from cli.bench.options import graph_choice, repeats_option
 from cli.bench.output import Output, output_options, setting
 from cli.options import debug_option
+from cli.progress import StatusLine
 
 EPILOG = """\b
 What is measured:
@@ -45,7 +45,7 @@ def seeds(dataset: str, layers: int, seeds: int, repeats: int, csv: Path | None,
 
     spec = spec_for(choice, layers=layers)
     data = choice.training_data(spec)
-    with console.StatusLine() as tell:
+    with StatusLine() as tell:
         report = bench_seeds(data, spec, seeds=seeds, cores=os.cpu_count() or 1, repeats=repeats, tell=tell)
     output.add(report, setting(report.rows[0]), {}, columns=("what",))
     return output.finish()

@@ -6,10 +6,10 @@ from pathlib import Path
 
 import click
 
-from cli import console
 from cli.bench.options import PROGRAM, repeats_option
 from cli.bench.output import Output, output_options
 from cli.options import debug_option
+from cli.progress import StatusLine
 
 EPILOG = """\b
 Examples:
@@ -31,7 +31,7 @@ def start(repeats: int, csv: Path | None, as_json: bool) -> int:
 
     from lipgnn.bench.start import bench_start
 
-    with console.StatusLine() as tell:
+    with StatusLine() as tell:
         report = bench_start(PROGRAM, repeats, tell)
     output.add(report, f"Fresh processes; medians of {repeats}", {}, columns=("what",))
     return output.finish()

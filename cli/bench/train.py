@@ -8,7 +8,6 @@ from typing import Any
 
 import click
 
-from cli import console
 from cli.bench.options import (
     Names,
     Numbers,
@@ -22,6 +21,7 @@ from cli.bench.options import (
 )
 from cli.bench.output import Output, output_options, setting
 from cli.options import debug_option
+from cli.progress import StatusLine
 from lipgnn.bench.rows import TRAIN
 from lipgnn.catalog import STACKS
 
@@ -88,7 +88,7 @@ def train(
     ]
     dataset = choice.training_data(specs[0])
     for spec in specs:
-        with console.StatusLine() as tell:
+        with StatusLine() as tell:
             report = bench_train(choice, dataset, spec, whats=whats, norms=norms, effort=effort, tell=tell)
         output.add(report, setting(report.rows[0]), TRAIN)
     return output.finish()

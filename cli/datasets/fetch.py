@@ -8,6 +8,7 @@ import click
 
 from cli import console
 from cli.options import debug_option, json_option
+from cli.progress import ByteProgress
 
 if TYPE_CHECKING:
     from lipgnn.datasets.fetch import Offer
@@ -50,7 +51,7 @@ def _fetch(name: str) -> dict[str, Any]:
     console.note(f"{name}: {offer.url}")
     for line in _facts(offer):
         console.note(f"  {line}")
-    with console.ByteProgress(offer.size) as progress:
+    with ByteProgress(offer.size) as progress:
         digest = library.fetch(offer, progress)
     console.note(f"Fetched {name}: {offer.folder}, archive sha256 {digest}")
     return {

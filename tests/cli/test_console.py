@@ -76,66 +76,11 @@ def test_lines_below_a_table_are_not_broken(capsys):
     assert ("word " * 60).strip() in capsys.readouterr().out
 
 
-def test_the_status_line_is_for_terminals(capsys, monkeypatch):
-    with console.StatusLine() as tell:
-        tell("measuring")
-    assert capsys.readouterr().err == ""
-    terminal = io.StringIO()
-    monkeypatch.setattr(console, "err", lambda: console.Console(file=terminal, force_terminal=True, width=40))
-    with console.StatusLine() as tell:
-        tell("measuring [b]this[/b]")
-        assert "measuring [b]this[/b]" in terminal.getvalue()
-
-
 def test_json_is_one_line_and_refuses_what_is_not_json(capsys):
     console.print_json({"a": "é", "b": None})
     assert capsys.readouterr().out == '{"a": "é", "b": null}\n'
     with pytest.raises(ValueError):
         console.print_json({"a": float("nan")})
-
-
-def test_progress_off_a_terminal_is_a_line_every_tenth(capsys):
-    with console.EpochProgress(100, quiet=False, every_epoch=False) as progress:
-        for epoch in range(1, 101):
-            progress.update(epoch, f"epoch {epoch}")
-    assert capsys.readouterr().err.splitlines() == ["epoch 1", *(f"epoch {k}" for k in range(10, 101, 10))]
-
-
-@pytest.mark.parametrize("quiet, lines", [(True, 0), (False, 30)])
-def test_quiet_and_verbose(capsys, quiet, lines):
-    with console.EpochProgress(30, quiet=quiet, every_epoch=True) as progress:
-        for epoch in range(1, 31):
-            progress.update(epoch, "x")
-    assert len(capsys.readouterr().err.splitlines()) == lines
-
-
-def test_progress_on_a_terminal_is_a_bar_with_time_left(monkeypatch):
-    screen = io.StringIO()
-    monkeypatch.setattr(
-        console, "err", lambda: console.Console(file=screen, force_terminal=True, width=80, highlight=False)
-    )
-    with console.EpochProgress(4, quiet=False, every_epoch=False) as progress:
-        status = "epoch 100/200  loss 0.2996  train 0.975  val 0.970  grad 2.2e+01"
-        progress.update(2, status)
-    assert status in screen.getvalue()
-    assert "━" in screen.getvalue()
-    assert ":" in screen.getvalue()
-
-
-def test_bytes_off_a_terminal_are_a_line_every_tenth(capsys):
-    with console.ByteProgress(2_000_000) as progress:
-        for done in range(0, 2_000_001, 50_000):
-            progress(done)
-    lines = capsys.readouterr().err.splitlines()
-    assert len(lines) == 11 and lines[0] == "0 bytes of 2.0 MB" and lines[-1] == "2.0 MB of 2.0 MB"
-
-
-def test_bytes_on_a_terminal_are_a_bar(monkeypatch):
-    screen = io.StringIO()
-    monkeypatch.setattr(console, "err", lambda: console.Console(file=screen, force_terminal=True, width=80))
-    with console.ByteProgress(4_000_000) as progress:
-        progress(1_000_000)
-    assert "1.0/4.0 MB" in screen.getvalue()
 
 
 @pytest.mark.parametrize(

@@ -71,7 +71,7 @@ def test_the_command_that_is_printed_can_be_typed(invoke):
 
 
 def test_a_network_that_overflows_is_told_and_no_failure(invoke):
-    wild = ("--hidden", 8, "--heads", 8, "--norm", "none", "--residual", "identity", "--layers", 70)
+    wild = ("--hidden", 8, "--heads", 8, "--norm", "none", "--residual", "identity", "--layers", 200)
     code, out, _ = invoke(*NEW, *wild, "--json")
     found = json.loads(out)
     assert (code, found["verdict"]) == (0, "exploding")
