@@ -67,7 +67,8 @@ class Names(click.ParamType):
     "--value",
     default="test_acc",
     metavar="NAME",
-    help=f"The number shown.  [default: test_acc; for --figure {', '.join(RECORDED)} the first that is recorded]",
+    help="The number shown; log10_growth is that of recorded gradients from the last layer to the first.  "
+    f"[default: test_acc; for --figure {', '.join(RECORDED)} the first that is recorded]",
 )
 @click.option("--over", type=Names(), default="seed", show_default=True, help="Fields to average over.")
 @click.option("--best", type=Names(), default="", help="Fields to choose in every cell by mean validation accuracy.")
@@ -113,8 +114,9 @@ def command(
     """
     if update:
         return update_page(ctx, update)
-    from lipgnn.report.layout import keep_where
+    from lipgnn.report.layout import GROWTH, keep_where
     from lipgnn.report.printed import as_printed
+    from lipgnn.report.profiles import with_growth
 
     found, defaults = read_runs(study, scale, protocol, results, sources)
     given = {name for name in ctx.params if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT}
@@ -133,7 +135,10 @@ def command(
         value = value if record_of(value) or "value" in given else RECORDS[records[0]][0]
         options["value"] = "test_acc"
     papers = defaults.get("papers", ("",))
-    table = _table(keep_where(found.rows, where), **options, whole=study is not None, papers=papers)
+    runs = keep_where(found.rows, where)
+    if options["value"] == GROWTH:
+        runs = with_growth(runs, found)
+    table = _table(runs, **options, whole=study is not None, papers=papers)
     for note in found.notes:
         console.note(note)
     if failures := len(found.failures()):

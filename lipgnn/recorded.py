@@ -1,6 +1,6 @@
 """The files of what was recorded during a run, by epoch and layer. No torch here.
 
-runs/<id>/gradients.safetensors   the arrays of GRADIENTS, (E, L) each in float32, and `epochs`, (E,)
+runs/<id>/gradients.safetensors   the arrays of GRADIENTS, (E, L) each in the type of the run, and `epochs`, (E,)
 runs/<id>/similarity.safetensors  those of SIMILARITY, (E, L + 1) each, likewise; epoch 0 is before the first step
 <folder>/<id>.safetensors         published gradients, small enough to be kept beside a table: of PUBLISHED alone, the
                                   decimal logarithm in float16, which is good to one percent of numbers that are not
@@ -65,9 +65,7 @@ def read_recording(path: Path) -> dict[str, np.ndarray]:
     if schema != SCHEMA:
         raise _unusable(path, f"it has schema version {schema!r}, and {SCHEMA!r} is read")
     arrays = {
-        name.removeprefix(_LOGARITHM): np.float32(10) ** array.astype(np.float32)
-        if name.startswith(_LOGARITHM)
-        else array
+        name.removeprefix(_LOGARITHM): 10 ** array.astype(np.float64) if name.startswith(_LOGARITHM) else array
         for name, array in stored.items()
     }
     epochs = len(arrays.get("epochs", ()))

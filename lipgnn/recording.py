@@ -35,6 +35,8 @@ class Recorder:
 
     def __init__(self, training: Training, earlier: Mapping[str, np.ndarray] | None = None):
         self._device = training.device
+        # What a run in float64 has may be too large or too small for float32.
+        self._dtype = getattr(torch, training.spec.dtype)
         self._epochs: list[int] = []
         self._rows: list[torch.Tensor] = []
         # The largest over the batches of the epoch in work.
@@ -48,7 +50,7 @@ class Recorder:
     def end_epoch(self, epoch: int) -> None:
         """Keep what was seen since the last call as that of `epoch`; nothing is waited for."""
         self._epochs.append(epoch)
-        self._rows.append(self._largest.float())
+        self._rows.append(self._largest.to(self._dtype))
         self._largest = None
 
     def save(self, path: Path) -> None:

@@ -82,18 +82,27 @@ def logarithms_of(cell: Cell, results: Results, value: str) -> Iterator[tuple[Ro
     ------
     UsageError : nothing of this name is ever recorded, or a run has not done so.
     """
-    import numpy as np
-
     record = record_of(value)
     if record is None:
         raise unknown_name("recorded value", value, [name for names in RECORDS.values() for name in names])
     for run in cell.runs:
-        recording = results.recording(run["run_id"], record)
-        if recording is None and not run["epochs_run"]:
-            continue
-        array = _array(run, recording, value)
-        with np.errstate(divide="ignore"):
-            yield run, recording["epochs"].tolist(), np.log10(array.astype(np.float64))
+        if run["epochs_run"] or results.recording(run["run_id"], record) is not None:
+            yield run, *recorded_logarithms(run, results, value)
+
+
+def recorded_logarithms(run: Row, results: Results, value: str) -> tuple[Sequence[int], np.ndarray]:
+    """Epochs, and decimal logarithms of one of RECORDS, (E, columns).
+
+    Raises
+    ------
+    UsageError : the run has not recorded it.
+    """
+    import numpy as np
+
+    recording = results.recording(run["run_id"], record_of(value))
+    array = _array(run, recording, value)
+    with np.errstate(divide="ignore"):
+        return recording["epochs"].tolist(), np.log10(array.astype(np.float64))
 
 
 def _array(run: Row, recording: Mapping[str, np.ndarray] | None, value: str) -> np.ndarray:

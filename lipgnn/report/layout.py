@@ -11,6 +11,8 @@ from lipgnn.report.rows import VALUES, Row
 from lipgnn.spec import FIELDS
 from lipgnn.store import COLUMNS
 
+# What a table can show beside VALUES, of runs that recorded their similarity (see `lipgnn.report.profiles`).
+GROWTH = "log10_growth"
 # Fields that can make rows and columns; a run's data and version are part of what it is.
 GROUPS = (*FIELDS, "fingerprint", "version")
 
@@ -55,8 +57,8 @@ class Layout:
                     f"Field {name!r} is used {used.count(name)} times.",
                     "Name it in one of --rows, --cols, --over and --best.",
                 )
-        if self.value not in VALUES:
-            raise unknown_name("value", self.value, VALUES)
+        if self.value not in (*VALUES, GROWTH):
+            raise unknown_name("value", self.value, (*VALUES, GROWTH))
 
     @property
     def higher_is_better(self) -> bool:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lipgnn.report.gradients import first_layer, logarithms_of
-from lipgnn.report.rows import Results
+from lipgnn.report.gradients import first_layer, logarithms_of, recorded_logarithms
+from lipgnn.report.layout import GROWTH
+from lipgnn.report.rows import Results, Row
 from lipgnn.report.series import Panel, Point, Series, drawable, labels
 from lipgnn.report.statistics import mean
 from lipgnn.report.table import Cell, Table
@@ -79,6 +81,24 @@ def scatter_panels(table: Table, results: Results) -> list[Panel]:
                 series += [Series(rows[row], points)] if points else []
             panels.append(Panel(cols[col], series, axes))
     return drawable(panels)
+
+
+def with_growth(runs: Iterable[Row], results: Results) -> list[Row]:
+    """The runs with GROWTH, log10 μ(G⁽⁰⁾) / μ(G⁽ᴸ⁾): by how many orders of magnitude the gradient grows in diverse
+    directions on its way through all layers, before the first step of training.
+
+    It is None where either is zero or not finite.
+
+    Raises
+    ------
+    UsageError : a run has not recorded its similarity.
+    """
+    found = []
+    for run in runs:
+        of_layers = recorded_logarithms(run, results, "grad_mu")[1][0]
+        growth = float(of_layers[0] - of_layers[-1])
+        found.append({**run, GROWTH: growth if math.isfinite(growth) else None})
+    return found
 
 
 def _courses(cell: Cell, results: Results, value: str) -> list[Course]:

@@ -202,6 +202,8 @@ def test_recorded_similarity_is_drawn_with_its_numbers(invoke, results, tmp_path
         assert code == 0, err
         assert label in (tmp_path / "s.svg").read_bytes()
         assert len(list(csv.DictReader((tmp_path / "s.csv").read_text().splitlines()))) == count
+    code, out, _ = invoke("report", "--value", "log10_growth", "--json")
+    assert code == 0 and {cell["mean"] for cell in json.loads(out)["cells"]} == {0.0}
 
 
 @pytest.mark.parametrize(

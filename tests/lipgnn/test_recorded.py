@@ -86,9 +86,9 @@ def test_a_gradient_of_zero_and_one_that_is_not_there_stay_what_they_are(store, 
 
 
 def test_similarity_is_published_beside_gradients(store, tmp_path):
-    """Over the orders of magnitude that float32 has, with what is not finite as it is."""
+    """Over more orders of magnitude than float32 has, with what is not finite as it is."""
     draw = np.random.default_rng(1)
-    written = {name: (10 ** draw.uniform(-40, 38, (21, 129))).astype(np.float32) for name in SIMILARITY}
+    written = {name: 10 ** draw.uniform(-60, 60, (21, 129)) for name in SIMILARITY}
     written["grad_mu"][0, :3] = np.nan, np.inf, 0
     written["epochs"] = np.arange(21)
     write_recording(store.run("ab").recording_path("similarity"), written)
@@ -100,7 +100,7 @@ def test_similarity_is_published_beside_gradients(store, tmp_path):
     assert os.path.getsize(paths["similarity"]) < 30_000
     assert found.keys() == {"epochs", *SIMILARITY}
     for name in SIMILARITY:
-        np.testing.assert_allclose(found[name], written[name], rtol=0.04, atol=1e-44)
+        np.testing.assert_allclose(found[name], written[name], rtol=0.04)
 
 
 def test_every_array_belongs_to_one_record():

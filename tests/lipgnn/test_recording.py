@@ -90,7 +90,7 @@ def test_the_numbers_are_those_of_the_definitions(training, tmp_path, options):
     assert arrays.keys() == {*GRADIENTS, "epochs"}
     assert arrays["epochs"].tolist() == [1, 2, 3, 4]
     for name, values in expected(training(**options)).items():
-        assert (arrays[name].shape, arrays[name].dtype) == ((4, 3), np.float32)
+        assert (arrays[name].shape, arrays[name].dtype) == ((4, 3), options.get("dtype", "float32"))
         np.testing.assert_allclose(arrays[name], values, rtol=2e-4, err_msg=name)
 
 

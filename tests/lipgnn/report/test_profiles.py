@@ -5,8 +5,8 @@ import pytest
 
 from lipgnn.errors import UsageError
 from lipgnn.recorded import SIMILARITY, publish_recordings, write_recording
-from lipgnn.report.layout import Layout
-from lipgnn.report.profiles import profile_panels, scatter_panels
+from lipgnn.report.layout import GROWTH, Layout
+from lipgnn.report.profiles import profile_panels, scatter_panels, with_growth
 from lipgnn.report.rows import read_results
 from lipgnn.report.series import records
 from lipgnn.report.table import build_table
@@ -134,3 +134,19 @@ def test_a_run_that_recorded_nothing_is_named_with_what_to_do(runs, store):
         with pytest.raises(UsageError, match=f"Run {runs[1]['run_id']} has recorded no similarity") as caught:
             read(store.root, value)
         assert "--record similarity --force" in caught.value.hint
+
+
+def test_growth_is_of_the_first_layer_over_the_last_before_the_first_step(store, runs):
+    """The columns of every epoch are 1, 10 and 100: two orders less at the first layer's input."""
+    results = read_results([store.root])
+    rows = with_growth(results.rows, results)
+    assert [row[GROWTH] for row in rows] == pytest.approx([-2] * 4)
+    table = build_table(rows, Layout(rows=("residual",), cols=("dataset",), value=GROWTH))
+    assert [(cell.mean, cell.n) for cell in table.cells.values()] == [(pytest.approx(-2), 2)] * 2
+    overflown = arrays_of(runs[0])
+    overflown["grad_mu"][0, 0] = np.inf
+    write_recording(store.run(runs[0]["run_id"]).recording_path("similarity"), overflown)
+    assert {row["run_id"]: row[GROWTH] for row in with_growth(results.rows, results)}[runs[0]["run_id"]] is None
+    store.run(runs[0]["run_id"]).recording_path("similarity").unlink()
+    with pytest.raises(UsageError, match="has recorded no similarity"):
+        with_growth(results.rows, results)
