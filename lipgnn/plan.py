@@ -88,20 +88,22 @@ def make_plan(
 
     Raises
     ------
-    DataError : a data set cannot be read; a sweep does not start without its data.
+    DataError : the data set of a run that is to be computed cannot be read; a sweep does not start without its data.
     """
     published = list(published)
     states: dict[str, str] = dict.fromkeys(store.failed(), FAILED)
     states |= {row["run_id"]: PUBLISHED if row["status"] == DONE else row["status"] for row in published}
     paces = Paces(_noting(states, store.published(), [*published, *further]))
+    # Of data that is not here, a published row of the same options is taken to be of the same data.
+    known = {identity(row): row["run_id"] for row in published if not force and row["status"] not in retry}
     cells = []
     for spec in runs:
         try:
             run_id = spec.run_id(fingerprint_of(spec.dataset, spec.split))
         except DataError:
-            if not without_data:
+            run_id = known.get(identity(spec.to_dict()), "")
+            if not (run_id or without_data):
                 raise
-            run_id = ""
         state = states.get(run_id, MISSING) if run_id else NO_DATA
         cells.append(Cell(spec, run_id, state, *paces.estimate(spec)))
     wanted = {MISSING, NO_DATA, *retry}

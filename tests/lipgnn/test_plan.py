@@ -76,6 +76,22 @@ def test_what_is_not_known_is_counted_and_the_rest_is_summed(store, runs):
     assert (plan.seconds, plan.unknown, plan.rough) == (12.5, 1, False)
 
 
+def test_published_rows_count_where_their_data_is_not_here(store, runs, result_row):
+    specs = [spec.with_values(dataset="texas", split="geom-gcn:0") for spec in runs[:3]]
+    rows = [
+        result_row(**spec.to_dict(), run_id=f"{number}" * 12, fingerprint="f", status=status)
+        for number, (spec, status) in enumerate(zip(specs[:2], ("done", "diverged"), strict=True))
+    ]
+    plan = make_plan(specs[:2], store, published=rows)
+    assert [(cell.state, cell.run_id[:1]) for cell in plan.cells] == [("done (published)", "0"), ("diverged", "1")]
+    assert not plan.to_run
+    shown = make_plan(specs, store, published=rows, without_data=True)
+    assert [cell.state for cell in shown.to_run] == ["no data"]
+    for missing in ({"runs": specs}, {"runs": specs[:2], "force": True}, {"runs": specs[:2], "retry": ("diverged",)}):
+        with pytest.raises(DataError, match="texas"):
+            make_plan(store=store, published=rows, **missing)
+
+
 def test_published_rows_are_done_unless_they_diverged(store, runs, result_row):
     ids = [spec.run_id(fingerprint_of("planted", "public")) for spec in runs]
     rows = [
