@@ -9,7 +9,7 @@ from typing import Any
 
 import click
 
-from lipgnn.catalog import PRESETS
+from lipgnn.presets import PRESETS
 from lipgnn.spec import FIELDS
 
 Command = Callable[..., Any]

@@ -185,12 +185,6 @@ ATTENTION_MODELS = ("gat", "gt")
 VALUE_MODELS = ("gat", "gt", "gcn")
 LINEAR_MODELS = (*VALUE_MODELS, "gin")
 
-# From so many layers on, the preset `deep` takes the narrower bound.
-VERY_DEEP = 100
-PRESETS: dict[str, Entry] = {
-    "deep": Entry("residual sums of layers with bounded scores and, by depth, bounded weights"),
-}
-
 SCORE_NORMS: dict[str, Entry] = {
     "lip": Entry("LipschitzNorm on the attention scores (Dasoulas et al. 2021)"),
     "lip-all-heads": Entry("the same with one length of the attention vectors over all heads"),
@@ -211,25 +205,6 @@ FEATURE_NORMS: dict[str, Entry] = {
 def dataset_entry(dataset: str) -> DatasetEntry | None:
     """What is known of a data set, whatever suffix its name has; None for a path or a name of the user's own."""
     return DATASETS.get(dataset.removesuffix(UNDIRECTED))
-
-
-def preset_values(preset: str, model: str, layers: int) -> dict[str, Any]:
-    """The run options of a preset, for a kind of layer and a depth.
-
-    Those of `deep` were chosen by validation accuracy at 32 and 128 layers (study `preset`): one learning rate served
-    both, the narrower bound the deeper network.
-
-    Raises
-    ------
-    UsageError : no such preset.
-    """
-    check_name("preset", preset, PRESETS)
-    return {
-        "residual": "identity",
-        "norm": "lip" if model in ATTENTION_MODELS else NO_NORM,
-        "weight_norm": ("fix:4/L" if layers < VERY_DEEP else "fix:1/L") if model in LINEAR_MODELS else NO_NORM,
-        "lr": 0.005,
-    }
 
 
 def parse_norm(norm: str) -> tuple[str | None, str | None]:

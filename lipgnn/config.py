@@ -11,9 +11,10 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import ParseError
 
-from lipgnn.catalog import MODELS, dataset_entry, preset_values
+from lipgnn.catalog import MODELS, dataset_entry
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.neighbors_match import is_trees, parse_trees, protocol
+from lipgnn.presets import preset_values
 from lipgnn.spec import FIELDS, HOW, RunSpec, parse_value
 
 ENVIRONMENT_PREFIX = "LIPGNN_"
@@ -49,7 +50,7 @@ def resolve(
     flags : values given on the command line, only those given.
     environ : the process environment; `LIPGNN_<FIELD>` sets a field.
     config : a TOML file with fields as keys.
-    preset : a name of the catalog's PRESETS.
+    preset : a name among PRESETS.
 
     Raises
     ------

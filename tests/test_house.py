@@ -13,7 +13,14 @@ MODULES = sorted(path for top in ("lipgnn", "cli") for path in (ROOT / top).rglo
 # From the bottom up; a module imports from its own level or from below.
 LEVELS = [
     ("lipgnn", "lipgnn.errors"),
-    ("lipgnn.files", "lipgnn.catalog", "lipgnn.compatibility", "lipgnn.neighbors_match", "lipgnn.claims"),
+    (
+        "lipgnn.files",
+        "lipgnn.catalog",
+        "lipgnn.compatibility",
+        "lipgnn.presets",
+        "lipgnn.neighbors_match",
+        "lipgnn.claims",
+    ),
     ("lipgnn.spec", "lipgnn.runtime", "lipgnn.system_memory"),
     ("lipgnn.config", "lipgnn.grid", "lipgnn.study", "lipgnn.norms", "lipgnn.kernels"),
     ("lipgnn.nn",),
@@ -49,6 +56,7 @@ LEVELS = [
 ]
 TORCH_FREE = ["lipgnn", "lipgnn.catalog", "lipgnn.config", "lipgnn.datasets", "lipgnn.runtime", "lipgnn.spec"]
 TORCH_FREE += [
+    "lipgnn.presets",
     "lipgnn.store",
     "lipgnn.recorded",
     "lipgnn.grid",

@@ -33,23 +33,6 @@ def test_a_preset_gives_way_to_what_was_asked_for_and_is_named(tmp_path):
     assert resolved.sources["weight_norm"] == "preset deep" and resolved.spec.weight_norm != "none"
 
 
-def test_the_preset_for_depth_bounds_weights_by_it():
-    found = [resolve({"layers": layers}, {}, preset="deep").spec.weight_norm for layers in (2, 99, 100, 1000)]
-    assert found == ["fix:4/L", "fix:4/L", "fix:1/L", "fix:1/L"]
-    assert resolve({"layers": 30, "model": "ggnn"}, {}, preset="deep").spec.weight_norm == "none"
-
-
-@pytest.mark.parametrize("model", MODELS)
-@pytest.mark.parametrize("layers", [1, 2, 30, 1000])
-def test_a_preset_is_a_run_for_every_model_and_depth(model, layers):
-    assert resolve({"model": model, "layers": layers}, {}, preset="deep").spec.layers == layers
-
-
-def test_an_unknown_preset_is_refused_with_the_nearest():
-    with pytest.raises(UsageError, match="Unknown preset 'dep'"):
-        resolve({}, {}, preset="dep")
-
-
 @pytest.mark.parametrize("place", ["flag", "variable"])
 @pytest.mark.parametrize("name", list(FIELDS))
 def test_no_default_overrides_what_was_asked_for(name, place):

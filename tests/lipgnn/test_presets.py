@@ -1,0 +1,24 @@
+import pytest
+
+from lipgnn.catalog import MODELS
+from lipgnn.errors import UsageError
+from lipgnn.presets import PRESETS, preset_values
+from lipgnn.spec import RunSpec
+
+
+def test_deep_bounds_weights_by_depth_where_a_layer_has_linear_maps():
+    found = [preset_values("deep", "gat", layers)["weight_norm"] for layers in (2, 99, 100, 1000)]
+    assert found == ["fix:4/L", "fix:4/L", "fix:1/L", "fix:1/L"]
+    assert preset_values("deep", "ggnn", 30)["weight_norm"] == "none"
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize("layers", [1, 2, 30, 1000])
+def test_a_preset_is_a_run_for_every_model_and_depth(preset, model, layers):
+    RunSpec(model=model, layers=layers, **preset_values(preset, model, layers))
+
+
+def test_an_unknown_preset_is_refused_with_the_nearest():
+    with pytest.raises(UsageError, match="Unknown preset 'dep'"):
+        preset_values("dep", "gat", 30)
