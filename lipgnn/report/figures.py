@@ -89,6 +89,8 @@ def draw(kind: str, panels: Sequence[Panel], value: str, suffix: str) -> bytes:
                 _draw_scatter(axes, panel, labels)
             elif kind != "heat":
                 _draw_panel(axes, kind, panel, labels, _scale(value))
+        if kind == "depth":
+            _mark_depths(places, panels)
         for axes in places[len(panels) :]:
             axes.remove()
         if kind == "heat":
@@ -117,9 +119,14 @@ def _draw_panel(axes: Axes, kind: str, panel: Panel, labels: Sequence[str], scal
             _draw_line(axes, series.points, style, lambda y: scale * y)
     if kind == "largest":
         _use_decades(axes, "y")
-    if kind == "depth":
-        depths = sorted({point.x for series in panel.series for point in series.points})
-        if depths[-1] > _FAR * depths[0]:
+
+
+def _mark_depths(places: Sequence[Axes], panels: Sequence[Panel]) -> None:
+    """Axes of depth, logarithmic in all panels where they are in one."""
+    by_panel = [sorted({point.x for series in panel.series for point in series.points}) for panel in panels]
+    far = any(depths[-1] > _FAR * depths[0] for depths in by_panel)
+    for axes, depths in zip(places, by_panel, strict=False):
+        if far:
             axes.set_xscale("log", base=2)
         if len(depths) <= 10:
             axes.set_xticks(depths, [str(depth) for depth in depths])
