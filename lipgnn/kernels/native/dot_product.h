@@ -70,8 +70,8 @@ class DotProductAttention : Attention<Rows> {
   size_t target_size() const { return (2 + 2 * a_.normalize + 2 * a_.shift) * padded_; }
   size_t highest_at() const { return (2 + 2 * a_.normalize) * padded_; }
   size_t base_at() const { return (3 + 2 * a_.normalize) * padded_; }
-  V first_factor(const T* at) const { return a_.normalize ? load<V>(at + 2 * padded_) : fill<T, L>(1); }
-  V second_factor(const T* at) const { return a_.normalize ? load<V>(at + 3 * padded_) : fill<T, L>(plain_factor_); }
+  V kept_first(const T* at) const { return a_.normalize ? load<V>(at + 2 * padded_) : fill<T, L>(1); }
+  V kept_second(const T* at) const { return a_.normalize ? load<V>(at + 3 * padded_) : fill<T, L>(plain_factor_); }
   T* brought_to(int which) const { return a_.grad_longest + which * padded_ * graph_.num_nodes; }
   const T* query(int64_t node) const { return a_.query + node * size_; }
   const T* key(int64_t node) const { return a_.key + node * size_; }
@@ -197,7 +197,7 @@ class DotProductAttention : Attention<Rows> {
       for (int g = 0; g < rows_.groups(); ++g) {
         top[g] = fill<T, L>(std::numeric_limits<T>::lowest());
         base[g] = t[g] = total[g] = bends[g] = turns[g] = V{};
-        weight[g] = first_factor(target(i) + g * L);
+        weight[g] = kept_first(target(i) + g * L);
       }
       rows_.copy(scaled.data(), query(i));
       rows_.scale(scaled.data(), weight);
@@ -215,7 +215,7 @@ class DotProductAttention : Attention<Rows> {
         bool any_moved = false;
         for (int g = 0; g < rows_.groups(); ++g) {
           const T* at = target(i) + g * L;
-          const V factor = second_factor(at);
+          const V factor = kept_second(at);
           x[g] *= factor;
           const V p = weigh(at, x[g]);
           if (dropout_.on) d[g] *= keep(order.edge_id[e], g);
@@ -298,7 +298,7 @@ class DotProductAttention : Attention<Rows> {
         rows_.dot(grad(i), value(j), d);
         for (int g = 0; g < rows_.groups(); ++g) {
           const T* at = target(i) + g * L;
-          const V f = first_factor(at), s = second_factor(at);
+          const V f = kept_first(at), s = kept_second(at);
           const V p = weigh(at, (x[g] * f) * (size[g] * s));
           const V kept = dropout_.on ? keep(order.edge_id[e], g) : fill<T, L>(1);
           const V own = d[g] * kept;
