@@ -10,6 +10,7 @@ from torch import nn
 from lipgnn.catalog import SUMS
 from lipgnn.flow import Hop, convolve, targets_of
 from lipgnn.kernels import add_activated
+from lipgnn.nn.attention import Spread
 from lipgnn.runtime import dgl
 
 
@@ -54,6 +55,10 @@ class Branch(nn.Module):
     def attention(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
         """Attention weights, (E, H)."""
         return self.conv(graph, self._input(graph, x), get_attention=True)[1].squeeze(-1)
+
+    def spread(self, graph: dgl.DGLGraph, x: torch.Tensor) -> Spread:
+        """How evenly every node's attention is spread, (N, H)."""
+        return self.conv.spread(graph, self._input(graph, x))
 
     def _input(self, graph: dgl.DGLGraph | Hop | None, x: torch.Tensor) -> torch.Tensor:
         return self.dropout(self.norm(graph, x) if self.norm is not None and self.norm_first else x)

@@ -16,6 +16,7 @@ from lipgnn.diagnose.measures import attention_entropy
 from lipgnn.errors import DataError
 from lipgnn.metrics import score
 from lipgnn.neighbors_match import is_trees
+from lipgnn.nn.attention import spread_of
 from lipgnn.store import Store
 
 
@@ -67,7 +68,8 @@ def evaluate(saved: SavedModel, dataset: Dataset | TreeDataset, device: torch.de
         confusion = confusion.tolist()
     if network.has_attention:
         graph, features = batches.whole_graph()
-        found_entropy = (attention_entropy(graph, weights).item() for weights in network.attention(graph, features))
+        attention = network.attention(graph, features)
+        found_entropy = (attention_entropy(graph, spread_of(graph, weights)).item() for weights in attention)
         entropy = [None if math.isnan(value) else value for value in found_entropy]
     return Evaluation(dataset.metric, found, classes, confusion, entropy)
 

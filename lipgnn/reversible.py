@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.autograd.function import once_differentiable
 
+from lipgnn.nn.attention import Spread
 from lipgnn.recompute import Randomness, buffers_kept
 from lipgnn.runtime import dgl
 
@@ -44,9 +45,19 @@ class ReversibleBlock(nn.Module):
 
     def attention(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
         """Attention weights of f, then those of g, (E, 2H)."""
-        x1, x2 = halves(x)
-        y1 = x1 + self.scale * self.f(graph, x2)
+        x2, y1 = self._inputs(graph, x)
         return torch.cat([self.f.attention(graph, x2), self.g.attention(graph, y1)], dim=1)
+
+    def spread(self, graph: dgl.DGLGraph, x: torch.Tensor) -> Spread:
+        """How evenly the attention of f and that of g is spread, (N, 2H)."""
+        x2, y1 = self._inputs(graph, x)
+        both = zip(self.f.spread(graph, x2), self.g.spread(graph, y1), strict=True)
+        return Spread(*(torch.cat(parts, dim=1) for parts in both))
+
+    def _inputs(self, graph: dgl.DGLGraph, x: torch.Tensor) -> Halves:
+        """What f and g are given."""
+        x1, x2 = halves(x)
+        return x2, x1 + self.scale * self.f(graph, x2)
 
     def extra_repr(self) -> str:
         return f"scale={self.scale:.4g}"

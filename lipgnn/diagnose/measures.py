@@ -7,17 +7,24 @@ need not wait for a GPU; where the input is not finite the number is not finite 
 from __future__ import annotations
 
 import math
+from typing import NamedTuple
 
 import torch
 
 from lipgnn.errors import unknown_name
+from lipgnn.kernels import fused
+from lipgnn.kernels.row_measures import row_measures
+from lipgnn.kernels.smoothness import smoothness as compiled_smoothness
+from lipgnn.nn.attention import Spread
 from lipgnn.norms.scores import nonzero, safe_length
-from lipgnn.runtime import dgl
+from lipgnn.runtime import PerGraph, dgl
 
 CENTERS = ("mean", "midrange", "median")
 
 # Edges whose differences are held at once: on a large graph all of them are many times the features.
 _PIECE = 2**13
+# Rows that are widened at once, so that they stay in a processor's cache.
+_ROWS = 512
 
 
 def length(x: torch.Tensor) -> torch.Tensor:
@@ -67,26 +74,10 @@ def mean_average_distance(graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
 
 
 def smoothness(graph: dgl.DGLGraph, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Dirichlet energy and mean average distance at once.
-
-    Of features in float32, from one product x_i·x_j an edge, which nothing as wide as the features is made for:
-    ‖x_i − x_j‖² = ‖x_i‖² + ‖x_j‖² − 2 x_i·x_j in float64 is right to 1e-16 of the lengths, and float32 features
-    themselves to 1e-14 of their squares.
-    """
-    if x.dtype == torch.float64:
+    """Dirichlet energy and mean average distance at once: in one compiled pass where there is one."""
+    if fused.obstacle(x.device):
         return dirichlet_energy(graph, x), mean_average_distance(graph, x)
-    x = x.double()
-    sources, targets = graph.edges()
-    products = dgl.ops.u_dot_v(graph, x, x).flatten()  # (E,)
-    squares = x.square().sum(dim=1)
-    scale = graph.in_degrees().double().clamp(min=1).rsqrt()
-    scaled = squares * scale.square()
-    energies = (scaled[sources] + scaled[targets]) / 2 - products * scale[sources] * scale[targets]
-    inverse = torch.where(squares > 0, squares, math.inf).rsqrt()
-    cosines = products * inverse[sources] * inverse[targets]
-    counted = (sources != targets) & (squares[sources] > 0) & (squares[targets] > 0)
-    distances = torch.where(counted, (1 - cosines).clamp(min=0), 0.0)
-    return energies.clamp(min=0).sum(), distances.sum() / counted.sum()
+    return compiled_smoothness(graph, x)
 
 
 def _squared_differences(graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
@@ -97,16 +88,21 @@ def _squared_differences(graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
 
 def singular_values(x: torch.Tensor) -> torch.Tensor:
     """Singular values of x (N, W), the largest first, in float64."""
-    wide = x.double()
-    # Decompositions refuse what is not finite; they wait for the device in any case.
-    if not wide.isfinite().all():
-        return torch.full_like(wide[: min(wide.shape), 0], math.nan)
     if x.dtype == torch.float64:
-        return torch.linalg.svdvals(wide)
+        return torch.linalg.svdvals(x) if x.isfinite().all() else _no_values(x)
     # Squared in float64, singular values are right to 1e-7 of the largest: what float32 features have, many times
-    # faster than by decomposing all rows.
-    gram = wide.T @ wide if len(wide) >= wide.shape[1] else wide @ wide.T
-    return torch.linalg.eigvalsh(gram).flip(0).clamp(min=0).sqrt()
+    # faster than by decomposing all rows. A piece after the other, which is widened in the cache.
+    least = min(x.shape)
+    gram = torch.zeros(least, least, dtype=torch.float64, device=x.device)
+    for piece in (x if len(x) >= x.shape[1] else x.T).split(_ROWS):
+        wide = piece.double()
+        gram.addmm_(wide.T, wide)
+    # Decompositions refuse what is not finite; they wait for the device in any case.
+    return torch.linalg.eigvalsh(gram).flip(0).clamp(min=0).sqrt() if gram.isfinite().all() else _no_values(x)
+
+
+def _no_values(x: torch.Tensor) -> torch.Tensor:
+    return torch.full((min(x.shape),), math.nan, dtype=torch.float64, device=x.device)
 
 
 def effective_rank(values: torch.Tensor) -> torch.Tensor:
@@ -164,39 +160,68 @@ def residual(x: torch.Tensor, components: torch.Tensor, center: str = "mean") ->
     return rest
 
 
+class Rows(NamedTuple):
+    """What the rows of a matrix M are like.
+
+    Attributes
+    ----------
+    length, similarity : ‖M‖_F and μ(M).
+    size, rest : ‖M‖_{1,∞}, and that of what is not one row a component; see `composite_norm` and `residual`.
+    """
+
+    length: torch.Tensor
+    similarity: torch.Tensor
+    size: torch.Tensor
+    rest: torch.Tensor
+
+
+def rows_of(x: torch.Tensor, components: torch.Tensor | None = None, less: torch.Tensor | None = None) -> Rows:
+    """All four of x, or of x − less, at once: in two compiled passes where there are such.
+
+    Without `components` all rows are one.
+    """
+    if not fused.obstacle(x.device):
+        return Rows(*row_measures(x, components, less))
+    wide = x.double() if less is None else x.double() - less
+    rest = wide - wide.mean(dim=0) if components is None else residual(wide, components)
+    return Rows(length(wide), similarity(wide), composite_norm(wide), composite_norm(rest))
+
+
 def rank_one_residual(x: torch.Tensor, components: torch.Tensor) -> torch.Tensor:
     """‖res(X)‖_{1,∞} / ‖X‖_{1,∞}, from 0 (one row a component) to about 1; see `residual` and `composite_norm`.
 
     Reference: Dong, Cordonnier & Loukas, "Attention is Not All You Need: Pure Attention Loses Rank Doubly
     Exponentially with Depth", ICML 2021; the components are ours.
     """
-    return composite_norm(residual(x, components)) / composite_norm(x)
+    rows = rows_of(x, components)
+    return rows.rest / rows.size
 
 
-def attention_entropy(graph: dgl.DGLGraph, weights: torch.Tensor) -> torch.Tensor:
-    """Mean of H(α_i) / log n_i over heads and over nodes with two in-edges or more; weights are (E, H).
+def attention_entropy(graph: dgl.DGLGraph, spread: Spread) -> torch.Tensor:
+    """Mean of H(α_i) / log n_i over heads and over nodes with two in-edges or more.
 
     1 is uniform, 0 is one neighbour alone. Not a number where every node has a single in-edge.
     """
-    weights = weights.double()
-    entropy = dgl.ops.copy_e_sum(graph, -torch.xlogy(weights, weights))  # (N, H)
-    degrees = graph.in_degrees().double().unsqueeze(1)
-    return _mean_of_several(degrees, entropy / degrees.clamp(min=2).log())
+    nodes, logarithms = _with_several(graph)
+    return (spread.entropy[nodes].double() / logarithms).mean()
 
 
-def saturated(graph: dgl.DGLGraph, weights: torch.Tensor, share: float = 0.99) -> torch.Tensor:
+def saturated(graph: dgl.DGLGraph, spread: Spread, share: float = 0.99) -> torch.Tensor:
     """The share of pairs (node, head), of nodes with two in-edges or more, whose largest weight exceeds `share`.
 
-    Weights are (E, H). Not a number where every node has a single in-edge.
+    Not a number where every node has a single in-edge.
     """
-    weights = weights.double()
-    # Nodes without in-edges have -inf here, and do not count.
-    largest = dgl.ops.copy_e_max(graph, weights)  # (N, H)
-    found = _mean_of_several(graph.in_degrees().unsqueeze(1), (largest > share).double())
-    return torch.where(weights.isfinite().all(), found, math.nan)
+    nodes, _ = _with_several(graph)
+    found = (spread.largest[nodes] > share).double().mean()
+    return torch.where(spread.entropy.isfinite().all(), found, math.nan)
 
 
-def _mean_of_several(degrees: torch.Tensor, values: torch.Tensor) -> torch.Tensor:
-    """Mean of the values (N, H) over nodes whose degree (N, 1) is two or more."""
-    several = (degrees > 1).expand_as(values)
-    return torch.where(several, values, 0.0).sum() / several.sum()
+def _find_several(graph: dgl.DGLGraph) -> tuple[torch.Tensor, torch.Tensor]:
+    """The nodes with two in-edges or more, (K,), and the logarithms of their in-degrees, (K, 1)."""
+    degrees = graph.in_degrees()
+    nodes = (degrees > 1).nonzero().flatten()
+    return nodes, degrees[nodes].double().log().unsqueeze(1)
+
+
+# Once a graph: every layer asks for the same, and on a GPU the answer has to be waited for.
+_with_several = PerGraph(_find_several)

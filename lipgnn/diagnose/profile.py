@@ -158,28 +158,26 @@ class _Watch:
         self._look_at(layer, y)
         found = self._found[layer]
         if getattr(block, "residual", None) in SUMS and block.sum_norm is None and block.mlp is None:
-            kept, added = self._found[layer - 1]["size"], measures.composite_norm(y.double() - x)
+            kept, added = self._found[layer - 1]["size"], measures.rows_of(y.detach(), less=x.detach()).size
             found["skip_share"] = kept / (kept + added)
         if self._network.has_attention and layer in self._close:
             graph = self._graph
             if _acts_along_edges(block):
                 graph, x = self._sample.graph, x[self._sample.nodes]
-            weights = block.attention(graph, x)
-            found["entropy"] = measures.attention_entropy(graph, weights)
-            found["saturated"] = measures.saturated(graph, weights)
+            spread = block.spread(graph, x)
+            found["entropy"] = measures.attention_entropy(graph, spread)
+            found["saturated"] = measures.saturated(graph, spread)
 
     def _look_at(self, layer: int, x: torch.Tensor) -> None:
         """Features now, their gradient when it comes."""
         x.register_hook(functools.partial(self._after_gradient, layer))
         x = x.detach()
-        # Widened once for all of them.
-        wide = x.double()
-        size = measures.composite_norm(wide)
+        rows = measures.rows_of(x, self._components)
         self._found[layer] |= {
-            "feat_norm": measures.length(wide),
-            "feat_mu": measures.similarity(wide),
-            "rank1_residual": measures.composite_norm(measures.residual(wide, self._components)) / size,
-            "size": size,
+            "feat_norm": rows.length,
+            "feat_mu": rows.similarity,
+            "rank1_residual": rows.rest / rows.size,
+            "size": rows.size,
         }
         if layer in self._close:
             energy, distance = measures.smoothness(self._graph, x)
@@ -193,7 +191,8 @@ class _Watch:
 
     @torch.no_grad()
     def _after_gradient(self, layer: int, gradient: torch.Tensor) -> None:
-        self._found[layer] |= {"grad_norm": measures.length(gradient), "grad_mu": measures.similarity(gradient)}
+        rows = measures.rows_of(gradient)
+        self._found[layer] |= {"grad_norm": rows.length, "grad_mu": rows.similarity}
 
 
 @dataclass(frozen=True, eq=False)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from lipgnn.diagnose.measures import length, rank_one_residual, similarity
+from lipgnn.diagnose.measures import rows_of
 from lipgnn.diagnose.walk import components
 from lipgnn.models import DeepGNN
 from lipgnn.recompute import Randomness, buffers_kept
@@ -67,14 +67,14 @@ class SimilarityRecorder(Recorder):
         # A layer computed again from a checkpoint comes here once more, with the same features.
         x = arguments[place]
         if torch.is_grad_enabled() and x.requires_grad:
-            rows = x.detach()
-            whole = self._components is not None
-            rank1 = rank_one_residual(rows, self._components) if whole else self._unseen(1)[0]
-            self._features[column] = torch.stack([similarity(rows), length(rows), rank1])
+            rows = rows_of(x.detach(), self._components)
+            rank1 = self._unseen(1)[0] if self._components is None else rows.rest / rows.size
+            self._features[column] = torch.stack([rows.similarity, rows.length, rank1])
             x.register_hook(functools.partial(self._after_input, column))
 
     def _after_input(self, column: int, gradient: torch.Tensor) -> None:
-        self._gradients[column] = torch.stack([similarity(gradient), length(gradient)])
+        rows = rows_of(gradient)
+        self._gradients[column] = torch.stack([rows.similarity, rows.length])
 
     def _after_backward(self, _: nn.Parameter) -> None:
         gradients = [self._gradients.get(column, self._unseen(2)) for column in range(self._columns)]

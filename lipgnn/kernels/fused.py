@@ -11,18 +11,13 @@ from typing import Any
 import torch
 from torch.autograd.function import FunctionCtx, once_differentiable
 
-from lipgnn.errors import UsageError
 from lipgnn.kernels import native
 from lipgnn.kernels.adjacency import Adjacency
+from lipgnn.kernels.steps import VECTOR_HEADS, AdditiveStep, DotProductStep, Step
 from lipgnn.runtime import dgl
 
-# Exponentials of scores up to this size can be summed in float32 without taking off the largest score first.
-_SAFE_SCORE = 60.0
-# Heads that fill one vector, and the width from which vectors along the width are faster (`lipgnn bench attention`).
-_VECTOR_HEADS = (4, 8)
+# The width from which vectors along the width are faster than along the heads (`lipgnn bench attention`).
 _WIDE = 32
-# The compiled kernel has room for the values of so many (WidthFastest in native/rows.h).
-MOST_HEADS = 1024
 
 
 def obstacle(device: torch.device) -> str | None:
@@ -34,7 +29,7 @@ def obstacle(device: torch.device) -> str | None:
 
 def heads_fastest(heads: int, width: int) -> bool:
     """Whether features are best laid out with the heads next to each other."""
-    return heads in _VECTOR_HEADS and width < _WIDE
+    return heads in VECTOR_HEADS and width < _WIDE
 
 
 def additive(
@@ -91,6 +86,27 @@ def dot_product(
     return _DotProduct.apply(query, key, value, Adjacency.of(graph), kappa, dropout, seed)
 
 
+def additive_spread(
+    graph: dgl.DGLGraph,
+    z: torch.Tensor,
+    attn_l: torch.Tensor,
+    attn_r: torch.Tensor,
+    *,
+    kappa: float | None,
+    negative_slope: float,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Entropy −Σ_j α_ij log α_ij and largest weight max_j α_ij of the attention of `additive`, both (N, H)."""
+    step = AdditiveStep(z, attn_l, attn_r, kappa, slope=negative_slope, dropout=0.0, seed=0)
+    return step.spread(Adjacency.of(graph))
+
+
+def dot_product_spread(
+    graph: dgl.DGLGraph, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, kappa: float | None
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The same of the attention of `dot_product`."""
+    return DotProductStep(query, key, value, kappa, dropout=0.0, seed=0).spread(Adjacency.of(graph))
+
+
 class _Additive(torch.autograd.Function):
     @staticmethod
     def forward(
@@ -105,26 +121,10 @@ class _Additive(torch.autograd.Function):
         dropout: float,
         seed: int,
     ) -> torch.Tensor:
-        layout = _Layout(z)
-        attn = torch.stack([layout.rows(attn_l), layout.rows(attn_r)])
-        nodes, heads = layout.nodes, layout.padded
-        ctx.settings = layout.settings(kappa, slope=slope, dropout=dropout, seed=seed)
-        kept = {
-            "z": layout.rows(z),
-            "attn": attn,
-            "source": z.new_empty(nodes, 2, heads),
-            "target": z.new_empty(nodes, 3 + ctx.settings["normalize"] + 2 * ctx.settings["shift"], heads),
-        }
-        if kappa:
-            kept["attn_length"] = z.new_empty(heads)
-            kept["longest_length"] = z.new_empty(nodes, heads)
-            kept["longest"] = z.new_empty(nodes, heads, dtype=torch.int32)
-        ctx.layout, ctx.adjacency, ctx.names = layout, adjacency, tuple(kept)
+        step = AdditiveStep(z, attn_l, attn_r, kappa, slope=slope, dropout=dropout, seed=seed)
         ctx.has_bias = bias is not None
-        added = {"bias": layout.rows(bias)} if ctx.has_bias else {}
-        out = z.new_empty(z.shape)
-        native.call("additive", "forward", z.dtype, graph=adjacency, **ctx.settings, **kept, **added, out=out)
-        ctx.save_for_backward(*kept.values())
+        out = step.forward(adjacency, **({"bias": step.layout.rows(bias)} if ctx.has_bias else {}))
+        _keep(ctx, step, adjacency)
         return out
 
     @staticmethod
@@ -139,8 +139,7 @@ class _Additive(torch.autograd.Function):
             "backward",
             grad_out.dtype,
             graph=adjacency,
-            **ctx.settings,
-            **dict(zip(ctx.names, ctx.saved_tensors, strict=True)),
+            **_kept(ctx),
             **layout.room_for(grad_out),
             grad_right=grad_out.new_empty(nodes, heads),
             grad_length=grad_out.new_empty(nodes, 2, heads),
@@ -166,23 +165,9 @@ class _DotProduct(torch.autograd.Function):
         dropout: float,
         seed: int,
     ) -> torch.Tensor:
-        layout = _Layout(query)
-        nodes, heads = layout.nodes, layout.padded
-        ctx.settings = layout.settings(kappa, dropout=dropout, seed=seed)
-        kept = {
-            "query": layout.rows(query),
-            "key": layout.rows(key),
-            "value": layout.rows(value),
-            "target": query.new_empty(nodes, 2 + 2 * ctx.settings["normalize"] + 2 * ctx.settings["shift"], heads),
-        }
-        if kappa:
-            kept["length"] = query.new_empty(nodes, 3, heads)
-            kept["longest_length"] = query.new_empty(nodes, 2, heads)
-            kept["longest"] = query.new_empty(nodes, 2, heads, dtype=torch.int32)
-        ctx.layout, ctx.adjacency, ctx.names = layout, adjacency, tuple(kept)
-        out = query.new_empty(query.shape)
-        native.call("dot_product", "forward", query.dtype, graph=adjacency, **ctx.settings, **kept, out=out)
-        ctx.save_for_backward(*kept.values())
+        step = DotProductStep(query, key, value, kappa, dropout=dropout, seed=seed)
+        out = step.forward(adjacency)
+        _keep(ctx, step, adjacency)
         return out
 
     @staticmethod
@@ -196,8 +181,7 @@ class _DotProduct(torch.autograd.Function):
             "backward",
             grad_out.dtype,
             graph=ctx.adjacency,
-            **ctx.settings,
-            **dict(zip(ctx.names, ctx.saved_tensors, strict=True)),
+            **_kept(ctx),
             **layout.room_for(grad_out),
             grad_length=grad_out.new_empty(nodes, 2, heads),
             grad_longest=grad_out.new_empty(2, heads, nodes),
@@ -206,46 +190,10 @@ class _DotProduct(torch.autograd.Function):
         return *(layout.heads(grad) for grad in grads), None, None, None, None
 
 
-class _Layout:
-    """How features (N, H, D) lie in memory, and the same order for what belongs to them."""
+def _keep(ctx: FunctionCtx, step: Step, adjacency: Adjacency) -> None:
+    ctx.layout, ctx.settings, ctx.adjacency, ctx.names = step.layout, step.settings, adjacency, tuple(step.kept)
+    ctx.save_for_backward(*step.kept.values())
 
-    def __init__(self, features: torch.Tensor):
-        self.nodes, self.num_heads, self.width = features.shape
-        if self.num_heads > MOST_HEADS:
-            raise UsageError(
-                f"The fused kernel takes up to {MOST_HEADS} heads, got {self.num_heads}.", "Use --kernel dgl."
-            )
-        self.size = self.num_heads * self.width
-        lies_so = self.num_heads in _VECTOR_HEADS and features.transpose(1, 2).is_contiguous()
-        self.heads_fastest = lies_so and not features.is_contiguous()
-        # Values of heads are computed in vectors of four or eight.
-        self.padded = 4 if self.num_heads <= 4 else -(-self.num_heads // 8) * 8
 
-    def rows(self, features: torch.Tensor) -> torch.Tensor:
-        """(…, H, D) → rows (…, H·D) in the order of memory."""
-        features = features.transpose(-1, -2) if self.heads_fastest else features
-        return features.contiguous().flatten(-2)
-
-    def heads(self, rows: torch.Tensor) -> torch.Tensor:
-        """Rows (…, H·D) → (…, H, D), without moving anything."""
-        if self.heads_fastest:
-            return rows.unflatten(-1, (self.width, self.num_heads)).transpose(-1, -2)
-        return rows.unflatten(-1, (self.num_heads, self.width))
-
-    def settings(self, kappa: float | None, **numbers: Any) -> dict[str, Any]:
-        """The sizes and switches of a call, with further numbers."""
-        bounded = kappa is not None and 1 / kappa <= _SAFE_SCORE
-        return {
-            "heads": self.num_heads,
-            "width": self.width,
-            "heads_fastest": self.heads_fastest,
-            "normalize": kappa is not None,
-            "shift": not bounded,
-            "kappa": kappa or 0.0,
-            **numbers,
-        }
-
-    def room_for(self, grad_out: torch.Tensor) -> dict[str, torch.Tensor]:
-        """The gradient that comes in, and room for it in the order of memory where that is another."""
-        grad_out = grad_out.contiguous()
-        return {"grad_out": grad_out, "grad_rows": torch.empty_like(grad_out) if self.heads_fastest else grad_out}
+def _kept(ctx: FunctionCtx) -> dict[str, Any]:
+    return {**ctx.settings, **dict(zip(ctx.names, ctx.saved_tensors, strict=True))}

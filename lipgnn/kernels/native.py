@@ -62,7 +62,7 @@ _STRUCTURES = {
         whole=_SIZES,
         real="kappa slope dropout",
         seed="seed",
-        arrays="z attn bias attn_length source target longest_length longest out "
+        arrays="z attn bias attn_length source target longest_length longest out spread "
         "grad_out grad_rows grad_right grad_length grad_longest grad_z grad_attn grad_bias partial",
     ),
     "dot_product": _structure(
@@ -70,10 +70,12 @@ _STRUCTURES = {
         whole=_SIZES,
         real="kappa dropout",
         seed="seed",
-        arrays="query key value length target longest_length longest out "
+        arrays="query key value length target longest_length longest out spread "
         "grad_out grad_rows grad_length grad_longest grad_query grad_key grad_value",
     ),
     "residual_elu": _structure(whole="size threads", real="scale", arrays="x y grad_out result"),
+    "row_measures": _structure(whole="rows width groups threads", arrays="x less group centers result"),
+    "smoothness": _structure(graph="graph", whole="width", arrays="x result"),
     "sparse_product": _structure(order="order", whole="width threads", arrays="values dense bias result"),
     "summary": _structure(whole="size threads", arrays="values result"),
 }

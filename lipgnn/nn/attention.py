@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 from types import ModuleType
+from typing import NamedTuple
 
 import torch
 from torch import nn
 
 from lipgnn.errors import DataError, UsageError, unknown_name
 from lipgnn.kernels import implementation
-from lipgnn.kernels.fused import MOST_HEADS
+from lipgnn.kernels.steps import MOST_HEADS
 from lipgnn.norms import DotProductLipschitzNorm, LipschitzNorm
 from lipgnn.runtime import PerGraph, dgl
 
@@ -39,6 +40,26 @@ def aggregate(
     graph.edata["attention"] = attention
     graph.update_all(fn.u_mul_e("value", "attention", "m"), fn.sum("m", "out"))
     return graph.dstdata["out"], attention
+
+
+class Spread(NamedTuple):
+    """How evenly the attention weights α_ij of every node and head are spread, (N, H) each.
+
+    Attributes
+    ----------
+    entropy : −Σ_j α_ij log α_ij.
+    largest : max_j α_ij; of no meaning where no edge enters.
+    """
+
+    entropy: torch.Tensor
+    largest: torch.Tensor
+
+
+def spread_of(graph: dgl.DGLGraph, weights: torch.Tensor) -> Spread:
+    """That of attention weights (E, H), in float64."""
+    weights = weights.double()
+    entropy = dgl.ops.copy_e_sum(graph, -torch.xlogy(weights, weights))
+    return Spread(entropy, dgl.ops.copy_e_max(graph, weights))
 
 
 def find_kernel(requested: str, device: torch.device, heads: int, *, fits: bool) -> ModuleType | None:

@@ -9,7 +9,9 @@ import torch
 from torch import nn
 
 from lipgnn.errors import UsageError
+from lipgnn.kernels import fused
 from lipgnn.nn.attention import (
+    Spread,
     aggregate,
     certified_bound,
     check_in_degrees,
@@ -18,6 +20,7 @@ from lipgnn.nn.attention import (
     layer_bound,
     named_score_norm,
     project,
+    spread_of,
 )
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.norms import LipschitzNorm, SourceLipschitzNorm
@@ -149,19 +152,31 @@ class GATConv(nn.Module):
         known = self.norm is None or (type(self.norm) is LipschitzNorm and self.norm.per_head)
         return find_kernel(self.kernel, device, self.num_heads, fits=known and self.leaky_relu.negative_slope >= 0)
 
+    def spread(self, graph: dgl.DGLGraph, feat: torch.Tensor) -> Spread:
+        """How evenly every node's attention is spread, without dropout; feat is (N, F)."""
+        if self._kernel(feat.device) is not fused:
+            return spread_of(graph, self(graph, feat, get_attention=True)[1].squeeze(-1))
+        check_in_degrees(graph, allow_zero=self.allow_zero_in_degree)
+        return Spread(*fused.additive_spread(graph, **self._fused_arguments(fused, feat)))
+
     def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, feat: torch.Tensor) -> torch.Tensor:
-        z = project(self.fc, feat, self.num_heads, heads_fastest=kernel.heads_fastest(self.num_heads, self.out_feats))
         return kernel.additive(
             graph,
-            z,
-            self.attn_l,
-            self.attn_r,
-            kappa=self.norm and self.norm.kappa,
-            negative_slope=self.leaky_relu.negative_slope,
+            **self._fused_arguments(kernel, feat),
             dropout=self.attn_drop.p if self.attn_drop.training else 0.0,
             seed=draw_seed(self.attn_drop),
             bias=None if self.bias is None else self.bias.view(self.num_heads, self.out_feats),
         )
+
+    def _fused_arguments(self, kernel: ModuleType, feat: torch.Tensor) -> dict[str, torch.Tensor | float | None]:
+        heads_fastest = kernel.heads_fastest(self.num_heads, self.out_feats)
+        return {
+            "z": project(self.fc, feat, self.num_heads, heads_fastest=heads_fastest),
+            "attn_l": self.attn_l,
+            "attn_r": self.attn_r,
+            "kappa": self.norm and self.norm.kappa,
+            "negative_slope": self.leaky_relu.negative_slope,
+        }
 
     def scores(self, graph: dgl.DGLGraph, z: torch.Tensor) -> torch.Tensor:
         """Normalized scores of all edges before the LeakyReLU, (E, H, 1), from z of shape (N, H, D)."""

@@ -8,7 +8,9 @@ from types import ModuleType
 import torch
 from torch import nn
 
+from lipgnn.kernels import fused
 from lipgnn.nn.attention import (
+    Spread,
     aggregate,
     certified_bound,
     check_in_degrees,
@@ -17,6 +19,7 @@ from lipgnn.nn.attention import (
     layer_bound,
     named_score_norm,
     project,
+    spread_of,
 )
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.norms import DotProductLipschitzNorm
@@ -120,21 +123,27 @@ class TransformerConv(nn.Module):
         known = type(self.norm) is DotProductLipschitzNorm and self.norm.query_norm == "node"
         return find_kernel(self.kernel, device, self.num_heads, fits=self.norm is None or known)
 
+    def spread(self, graph: dgl.DGLGraph, feat: torch.Tensor) -> Spread:
+        """How evenly every node's attention is spread, without dropout; feat is (N, F)."""
+        if self._kernel(feat.device) is not fused:
+            return spread_of(graph, self(graph, feat, get_attention=True)[1].squeeze(-1))
+        check_in_degrees(graph, allow_zero=self.allow_zero_in_degree)
+        kappa = self.norm and self.norm.kappa
+        return Spread(*fused.dot_product_spread(graph, *self._projected(fused, feat), kappa=kappa))
+
     def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, feat: torch.Tensor) -> torch.Tensor:
-        heads_fastest = kernel.heads_fastest(self.num_heads, self.out_feats)
-        query, key, value = (
-            project(linear, feat, self.num_heads, heads_fastest=heads_fastest)
-            for linear in (self.query, self.key, self.value)
-        )
         return kernel.dot_product(
             graph,
-            query,
-            key,
-            value,
+            *self._projected(kernel, feat),
             kappa=self.norm and self.norm.kappa,
             dropout=self.attn_drop.p if self.attn_drop.training else 0.0,
             seed=draw_seed(self.attn_drop),
         )
+
+    def _projected(self, kernel: ModuleType, feat: torch.Tensor) -> list[torch.Tensor]:
+        heads_fastest = kernel.heads_fastest(self.num_heads, self.out_feats)
+        maps = (self.query, self.key, self.value)
+        return [project(linear, feat, self.num_heads, heads_fastest=heads_fastest) for linear in maps]
 
     def scores(self, graph: dgl.DGLGraph, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
         """Scores of all edges, (E, H, 1), from query, key and value of shape (N, H, D)."""

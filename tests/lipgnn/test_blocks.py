@@ -9,6 +9,7 @@ from lipgnn.blocks import Gate
 from lipgnn.errors import UsageError
 from lipgnn.flow import Hop
 from lipgnn.models import DeepGNN
+from lipgnn.nn.attention import spread_of
 from lipgnn.runtime import dgl
 
 WITH_VALUES = ["gat", "gt", "gcn"]
@@ -110,6 +111,7 @@ def test_a_norm_first_leaves_the_residual_alone(mlp, reference):
     first = deep.blocks[0]
     normed = first.norm(graph, deep.encoder(x))
     torch.testing.assert_close(weights, first.conv(graph, normed, get_attention=True)[1].squeeze(-1))
+    torch.testing.assert_close(tuple(first.spread(graph, deep.encoder(x))), tuple(spread_of(graph, weights)))
 
 
 @pytest.mark.parametrize("residual", ["gated", "initial", "identity"])

@@ -13,6 +13,7 @@ from lipgnn.catalog import ATTENTION_MODELS, FEATURE_NORMS, MODELS
 from lipgnn.divergence import first_nonfinite_output
 from lipgnn.errors import UsageError
 from lipgnn.models import DeepGNN
+from lipgnn.nn.attention import spread_of
 from lipgnn.recompute import run_blocks
 from lipgnn.reversible import halves, run_reversible
 
@@ -127,6 +128,7 @@ def test_attention_is_that_of_f_then_that_of_g(reference):
         torch.testing.assert_close(weights[:, :2], first)
         y1 = x1 + block.scale * block.f(graph, x2)
         torch.testing.assert_close(weights[:, 2:], block.g.conv(graph, y1, get_attention=True)[1].squeeze(-1))
+        torch.testing.assert_close(tuple(block.spread(graph, inputs)), tuple(spread_of(graph, weights)))
         inputs = block(graph, inputs)
 
 

@@ -31,6 +31,7 @@ struct Additive {
   T* longest_length;    // (N, P): max_j |z_j|
   int32_t* longest;     // (N, P): the first source of that length, -1 for none
   T* out;               // (N, H, D)
+  T* spread;            // (N, 2, P), or null: the entropy of every target's weights, and the largest of them
   // backward
   const T* grad_out;  // (N, H, D)
   T* grad_rows;       // (N, H D): grad_out in the order of the layout, where that is another
@@ -60,6 +61,10 @@ class AdditiveAttention : Attention<Rows> {
     if (a_.normalize) measure_attn();
     for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { describe_nodes(first, end); });
     for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { attend(first, end); });
+    if (a_.spread)
+      for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) {
+        a_.shift ? measure_spread<true>(first, end) : measure_spread<false>(first, end);
+      });
   }
 
   void backward() const { a_.shift ? backward<true>() : backward<false>(); }
@@ -200,6 +205,24 @@ class AdditiveAttention : Attention<Rows> {
     *m = *x > 0 ? fill<T, L>(1) : fill<T, L>(slope_);
     const V score = Shift ? this->leaky(*x, slope_) - load<V>(at + highest_at()) : *x * *m;
     *p = exponential<T, L>(score) * load<V>(at + padded_);
+  }
+
+  template <bool Shift>
+  void measure_spread(int64_t first, int64_t end) const {
+    const EdgeOrder& order = graph_.incoming;
+    for (int64_t i = first; i < end; ++i) {
+      for (int g = 0; g < rows_.groups(); ++g) {
+        const T* at = target(i) + g * L;
+        V mean_score{}, largest{};
+        for (int64_t e = order.start[i]; e < order.start[i + 1]; ++e) {
+          V x, m, p;
+          weigh<Shift>(at, load<V>(source(order.other[e]) + g * L), &x, &m, &p);
+          mean_score += this->times_score(p, Shift ? this->leaky(x, slope_) - load<V>(at + highest_at()) : x * m);
+          largest = larger(largest, p);
+        }
+        this->save_spread(a_.spread + i * 2 * padded_ + g * L, mean_score, load<V>(at + padded_), largest);
+      }
+    }
   }
 
   // Gradients of the values of every target: t_i, d a_r.z_i and, through log c_i, of both lengths. The shares of

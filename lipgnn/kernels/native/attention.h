@@ -44,6 +44,18 @@ class Attention {
     for (int g = 0; g < rows_.groups(); ++g) store(to + g * L, values[g]);
   }
 
+  // p_ij s_ij, the share of an edge in the entropy of its target's weights p_ij = w_i exp(s_ij). A score below what
+  // `exponential` can take leaves a weight that is as good as zero, and not quite.
+  static V times_score(V p, V score) { return p * larger(score, fill<T, L>(Exponential<T>::lowest)); }
+
+  // Of the weights of one target: the entropy - sum_j p_ij log p_ij, from sum_j p_ij s_ij, and the largest; `to` is (2, P).
+  void save_spread(T* to, V mean_score, V weight, V largest) const {
+    V entropy;
+    for (int lane = 0; lane < L; ++lane) entropy[lane] = -(mean_score[lane] + std::log(weight[lane]));
+    store(to, entropy);
+    store(to + padded_, largest);
+  }
+
   // row += gradient of |row|, times d loss / d |row|.
   void add_length_gradient(T* sum, V* gradient, const T* lengths, const T* row) const {
     for (int g = 0; g < rows_.groups(); ++g) {

@@ -27,6 +27,7 @@ struct DotProduct {
   T* longest_length;             // (N, 2, P): max_j |k_j|, max_j |v_j|
   int32_t* longest;              // (N, 2, P): the first sources of these lengths, -1 for none
   T* out;                        // (N, H, D)
+  T* spread;                     // (N, 2, P), or null: the entropy of every target's weights, and the largest of them
   // backward
   const T* grad_out;                     // (N, H, D)
   T* grad_rows;                          // (N, H D): grad_out in the order of the layout, where that is another
@@ -54,6 +55,8 @@ class DotProductAttention : Attention<Rows> {
     if (a_.normalize)
       for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { measure(first, end); });
     for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { attend(first, end); });
+    if (a_.spread)
+      for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { measure_spread(first, end); });
   }
 
   void backward() const {
@@ -184,6 +187,32 @@ class DotProductAttention : Attention<Rows> {
   // The weight of an edge from its score.
   V weigh(const T* at, V x) const {
     return exponential<T, L>(a_.shift ? x - load<V>(at + highest_at()) : x) * load<V>(at);
+  }
+
+  void measure_spread(int64_t first, int64_t end) const {
+    const EdgeOrder& order = graph_.incoming;
+    V x[G], factor[G], mean_score[G], largest[G];
+    typename Rows::Row scaled(size_);
+    for (int64_t i = first; i < end; ++i) {
+      for (int g = 0; g < rows_.groups(); ++g) {
+        factor[g] = kept_first(target(i) + g * L);
+        mean_score[g] = largest[g] = V{};
+      }
+      rows_.copy(scaled.data(), query(i));
+      rows_.scale(scaled.data(), factor);
+      for (int64_t e = order.start[i]; e < order.start[i + 1]; ++e) {
+        rows_.dot(scaled.data(), key(order.other[e]), x);
+        for (int g = 0; g < rows_.groups(); ++g) {
+          const T* at = target(i) + g * L;
+          x[g] *= kept_second(at);
+          const V p = weigh(at, x[g]);
+          mean_score[g] += this->times_score(p, a_.shift ? x[g] - load<V>(at + highest_at()) : x[g]);
+          largest[g] = larger(largest[g], p);
+        }
+      }
+      for (int g = 0; g < rows_.groups(); ++g)
+        this->save_spread(a_.spread + i * 2 * padded_ + g * L, mean_score[g], load<V>(target(i) + g * L), largest[g]);
+    }
   }
 
   // dq_i and t_i of every target and, through its factors, the gradients of the three lengths.

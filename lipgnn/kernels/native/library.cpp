@@ -2,6 +2,8 @@
 #include "additive.h"
 #include "dot_product.h"
 #include "residual_elu.h"
+#include "row_measures.h"
+#include "smoothness.h"
 #include "sparse_product.h"
 #include "summary.h"
 
@@ -37,13 +39,18 @@ void run(const Arrays& arrays, bool backward) {
   extern "C" void name##_forward_##suffix(const lipgnn::Arrays<type>* a) { lipgnn::run<lipgnn::Form>(*a, false); } \
   extern "C" void name##_backward_##suffix(const lipgnn::Arrays<type>* a) { lipgnn::run<lipgnn::Form>(*a, true); }
 
+// What has no gradient, or one that is computed by the same function.
+#define LIPGNN_EXPORT_ONE_WAY(name, Arrays)                                                         \
+  extern "C" void name##_forward_float32(const lipgnn::Arrays<float>* a) { lipgnn::name(*a); } \
+  extern "C" void name##_forward_float64(const lipgnn::Arrays<double>* a) { lipgnn::name(*a); }
+
 LIPGNN_EXPORT(additive, AdditiveAttention, Additive, float, float32)
 LIPGNN_EXPORT(additive, AdditiveAttention, Additive, double, float64)
 LIPGNN_EXPORT(dot_product, DotProductAttention, DotProduct, float, float32)
 LIPGNN_EXPORT(dot_product, DotProductAttention, DotProduct, double, float64)
-extern "C" void sparse_product_forward_float32(const lipgnn::SparseProduct<float>* a) { lipgnn::sparse_product(*a); }
-extern "C" void sparse_product_forward_float64(const lipgnn::SparseProduct<double>* a) { lipgnn::sparse_product(*a); }
-extern "C" void summary_forward_float32(const lipgnn::Summary<float>* a) { lipgnn::summary(*a); }
-extern "C" void summary_forward_float64(const lipgnn::Summary<double>* a) { lipgnn::summary(*a); }
+LIPGNN_EXPORT_ONE_WAY(row_measures, RowMeasures)
+LIPGNN_EXPORT_ONE_WAY(smoothness, Smoothness)
+LIPGNN_EXPORT_ONE_WAY(sparse_product, SparseProduct)
+LIPGNN_EXPORT_ONE_WAY(summary, Summary)
 LIPGNN_EXPORT_ELU(float, float32)
 LIPGNN_EXPORT_ELU(double, float64)

@@ -26,6 +26,8 @@ from lipgnn.diagnose.measures import (
     singular_values,
 )
 from lipgnn.errors import UsageError
+from lipgnn.kernels import fused
+from lipgnn.nn.attention import spread_of
 
 ONE = torch.zeros(7, dtype=torch.int64)
 TWO = torch.tensor([0, 0, 0, 1, 1, 1, 1])
@@ -184,25 +186,48 @@ def test_entropy_is_one_when_uniform_and_zero_when_certain(reference):
     uniform = torch.tensor([[1 / 3], [1 / 3], [1 / 3], [1.0]])
     certain = torch.tensor([[1.0], [0.0], [0.0], [1.0]])
     half = torch.tensor([[0.5], [0.5], [0.0], [1.0]])
-    assert attention_entropy(graph, uniform).item() == pytest.approx(1)
-    assert attention_entropy(graph, certain) == 0
-    assert attention_entropy(graph, half).item() == pytest.approx(math.log(2) / math.log(3))
+    assert attention_entropy(graph, spread_of(graph, uniform)).item() == pytest.approx(1)
+    assert attention_entropy(graph, spread_of(graph, certain)) == 0
+    assert attention_entropy(graph, spread_of(graph, half)).item() == pytest.approx(math.log(2) / math.log(3))
     both = torch.cat([uniform, certain], dim=1)
-    assert attention_entropy(graph, both).item() == pytest.approx(1 / 2)
+    assert attention_entropy(graph, spread_of(graph, both)).item() == pytest.approx(1 / 2)
 
 
 def test_saturation_counts_pairs_of_node_and_head_with_a_choice(reference):
     """Nodes 0 and 1 have a choice, node 2 has one in-edge and node 3 none."""
     graph = reference.build([(0, 0), (1, 0), (0, 1), (1, 1), (2, 2)], nodes=4)
     weights = torch.tensor([[0.995, 0.5], [0.005, 0.5], [0.98, 1.0], [0.02, 0.0], [1.0, 1.0]])
-    assert saturated(graph, weights) == 2 / 4
-    assert saturated(graph, weights, share=0.9) == 3 / 4
+    assert saturated(graph, spread_of(graph, weights)) == 2 / 4
+    assert saturated(graph, spread_of(graph, weights), share=0.9) == 3 / 4
 
 
 def test_attention_over_single_neighbours_says_nothing(reference):
     graph = reference.build([(0, 0), (1, 1)], nodes=3)
-    assert attention_entropy(graph, torch.ones(2, 1)).isnan()
-    assert saturated(graph, torch.ones(2, 1)).isnan()
+    assert attention_entropy(graph, spread_of(graph, torch.ones(2, 1))).isnan()
+    assert saturated(graph, spread_of(graph, torch.ones(2, 1))).isnan()
+
+
+@pytest.fixture(params=["compiled", "torch"])
+def way(request, monkeypatch):
+    """By the compiled passes, and as where there are none."""
+    if request.param == "torch":
+        monkeypatch.setattr(fused, "obstacle", lambda device: "not today")
+    elif reason := fused.obstacle(torch.device("cpu")):
+        pytest.skip(reason)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
+def test_all_of_rows_at_once_are_the_four(way, dtype, reference):
+    x, less = (reference.normal(seed, 7, 5, dtype=dtype) for seed in (1, 2))
+    exact = {"rtol": 1e-12, "atol": 0}
+    for taken_off, m in ((None, x.double()), (less, x.double() - less.double())):
+        for components in (TWO, ONE, None):
+            rows = measures.rows_of(x, components, taken_off)
+            torch.testing.assert_close(rows.length, length(m), **exact)
+            torch.testing.assert_close(rows.similarity, similarity(m), **exact)
+            torch.testing.assert_close(rows.size, composite_norm(m), **exact)
+            rest = residual(m, ONE if components is None else components)
+            torch.testing.assert_close(rows.rest, composite_norm(rest), **exact)
 
 
 def all_of(graph, x):
@@ -218,14 +243,17 @@ def all_of(graph, x):
         "rank": numerical_rank(values, x),
         "composite": composite_norm(x),
         "residual": rank_one_residual(x, ONE),
-        "entropy": attention_entropy(graph, weights),
-        "saturated": saturated(graph, weights),
+        "entropy": attention_entropy(graph, spread_of(graph, weights)),
+        "saturated": saturated(graph, spread_of(graph, weights)),
+        "energy at once": measures.smoothness(graph, x)[0],
+        "distance at once": measures.smoothness(graph, x)[1],
+        **measures.rows_of(x, ONE)._asdict(),
     }
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("broken", [math.nan, math.inf, -math.inf])
-def test_what_is_not_finite_is_marked_and_nothing_fails(broken, dtype, reference):
+def test_what_is_not_finite_is_marked_and_nothing_fails(way, broken, dtype, reference):
     x = reference.normal(0, 7, 3, dtype=dtype)
     x[0, 0] = broken
     for name, value in all_of(reference.small_graph(), x).items():
@@ -233,7 +261,7 @@ def test_what_is_not_finite_is_marked_and_nothing_fails(broken, dtype, reference
         assert not value.isfinite(), name
 
 
-def test_the_largest_features_of_float32_do_not_overflow(reference):
+def test_the_largest_features_of_float32_do_not_overflow(way, reference):
     x = reference.normal(0, 7, 3, dtype=torch.float32)
     large = x / x.abs().max() * torch.finfo(torch.float32).max
     found = all_of(reference.small_graph(), large)
@@ -250,7 +278,7 @@ def test_no_tensor_is_made_on_a_default_device(reference):
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
-def test_energy_and_distance_at_once_are_the_two(reference, dtype):
+def test_energy_and_distance_at_once_are_the_two(way, reference, dtype):
     graph = reference.small_graph()
     x = reference.normal(3, 7, 5).to(dtype)
     # A row of zeros has no direction, and two neighbours that nearly are one are no accident of rounding.

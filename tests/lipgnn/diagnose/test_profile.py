@@ -205,15 +205,15 @@ def test_the_same_network_has_the_same_profile_and_is_left_as_it_was(data):
 
 def test_attention_is_gone_before_the_next_layer_and_features_when_all_is_over(data, monkeypatch):
     seen = []
-    original = Branch.attention
+    original = Branch.spread
 
-    def attention(self, graph, x):
+    def spread(self, graph, x):
         assert all(one() is None for one in seen)
-        weights = original(self, graph, x)
-        seen.append(weakref.ref(weights))
-        return weights
+        found = original(self, graph, x)
+        seen.append(weakref.ref(found.entropy))
+        return found
 
-    monkeypatch.setattr(Branch, "attention", attention)
+    monkeypatch.setattr(Branch, "spread", spread)
     network = network_of()
     features = []
     for block in network.blocks:

@@ -24,6 +24,7 @@ from lipgnn.diagnose.paths import path_shares
 from lipgnn.diagnose.walk import component_count, components, second_eigenvalue
 from lipgnn.models import DeepGNN
 from lipgnn.nn import GATConv, TransformerConv
+from lipgnn.nn.attention import spread_of
 
 # Of slope at most one; GELU has 1.13.
 LIPSCHITZ = ["none", "relu", "leaky-relu", "elu", "tanh"]
@@ -405,8 +406,8 @@ def test_the_order_of_nodes_changes_no_measurement(reference):
                     measures.numerical_rank(values, y),
                     *(measures.composite_norm(measures.residual(y, labels, center)) for center in measures.CENTERS),
                     rank_one_residual(y, labels),
-                    measures.attention_entropy(graph, weights),
-                    measures.saturated(graph, weights, share=0.6),
+                    measures.attention_entropy(graph, spread_of(graph, weights)),
+                    measures.saturated(graph, spread_of(graph, weights), share=0.6),
                 ]
         parts = path_shares(deep, graph, x).lengths.values()
         return [

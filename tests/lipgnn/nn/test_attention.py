@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 from torch import nn
 
 from lipgnn.errors import DataError, UsageError
-from lipgnn.nn.attention import aggregate, certified_bound, check_in_degrees, named_score_norm
+from lipgnn.nn import GATConv, TransformerConv
+from lipgnn.nn.attention import aggregate, certified_bound, check_in_degrees, named_score_norm, spread_of
 from lipgnn.norms import DotProductLipschitzNorm, LipschitzNorm
 
 
@@ -31,6 +32,38 @@ def test_aggregate_is_the_softmax_weighted_sum(data, reference):
     expected = reference.attend(reference.edges_of(graph), scores.squeeze(-1).numpy(), value.numpy())
     np.testing.assert_allclose(out.numpy(), expected[0], atol=1e-12)
     np.testing.assert_allclose(attention.squeeze(-1).numpy(), expected[1], atol=1e-12)
+
+
+def test_spread_is_the_entropy_of_every_node_and_its_largest_weight(reference):
+    graph = reference.build([(0, 0), (1, 0), (2, 0), (0, 1), (2, 1)], nodes=3)
+    weights = torch.tensor([[0.2, 1.0], [0.3, 0.0], [0.5, 0.0], [0.25, 0.5], [0.75, 0.5]])
+    entropy, largest = spread_of(graph, weights)
+    for node, edges in ((0, [0, 1, 2]), (1, [3, 4])):
+        for head in (0, 1):
+            own = [weights[edge, head].item() for edge in edges]
+            assert entropy[node, head].item() == pytest.approx(-sum(p * math.log(p) for p in own if p))
+            assert largest[node, head].item() == pytest.approx(max(own))
+    assert entropy[2].tolist() == [0, 0]
+
+
+@pytest.mark.parametrize("kernel", ["auto", "dgl"])
+@pytest.mark.parametrize(
+    "kind, norm",
+    [(GATConv, None), (GATConv, "lip"), (GATConv, "lip-source"), (TransformerConv, None), (TransformerConv, "lip")],
+)
+def test_layers_say_how_their_attention_is_spread(kind, norm, kernel, reference):
+    graph, x = reference.small_graph(), reference.normal(0, 7, 3)
+    layer = reference.redraw(kind(3, 2, 4, norm=norm, kernel=kernel, attn_drop=0.5), seed=1).eval()
+    weights = layer(graph, x, get_attention=True)[1].squeeze(-1)
+    torch.testing.assert_close(tuple(layer.spread(graph, x)), tuple(spread_of(graph, weights)))
+
+
+@pytest.mark.parametrize("kind", [GATConv, TransformerConv])
+def test_attention_over_no_neighbour_has_no_spread(kind, reference):
+    with pytest.raises(DataError, match="no in-edge"):
+        kind(3, 2, 4, norm="lip")(reference.small_graph(loops=False), torch.ones(7, 3))
+    with pytest.raises(DataError, match="no in-edge"):
+        kind(3, 2, 4, norm="lip").spread(reference.small_graph(loops=False), torch.ones(7, 3))
 
 
 def test_aggregate_survives_scores_whose_exponential_overflows(reference):

@@ -1,0 +1,127 @@
+"""What a step of the compiled kernel says about its weights, against loops over edges."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from lipgnn.errors import UsageError
+from lipgnn.kernels import fused
+from lipgnn.kernels.steps import MOST_HEADS, Layout
+from lipgnn.runtime import dgl
+
+pytestmark = pytest.mark.skipif(
+    fused.obstacle(torch.device("cpu")) is not None, reason=str(fused.obstacle(torch.device("cpu")))
+)
+
+TOLERANCE = {torch.float32: 2e-5, torch.float64: 1e-10}
+# Every layout: heads fastest with and without a known width, width fastest with one group of heads and with several.
+SHAPES = [(8, 8), (4, 3), (8, 40), (3, 7), (1, 1), (11, 9)]
+
+
+def spread(form, graph, inputs, kappa, *, heads_fastest=False):
+    def lay(x):
+        return x.transpose(1, 2).contiguous().transpose(1, 2) if heads_fastest else x
+
+    if form == "additive":
+        z, attn_l, attn_r = inputs
+        return fused.additive_spread(graph, lay(z), attn_l, attn_r, kappa=kappa, negative_slope=0.2)
+    return fused.dot_product_spread(graph, *map(lay, inputs), kappa=kappa)
+
+
+def inputs_of(form, nodes, heads, width, *, dtype, seed=0):
+    generator = torch.Generator().manual_seed(seed)
+    small = (1, heads, width) if form == "additive" else (nodes, heads, width)
+    return [torch.randn(shape, dtype=dtype, generator=generator) for shape in [(nodes, heads, width), small, small]]
+
+
+def by_loops(reference, form, graph, inputs, kappa):
+    """Entropy and largest weight of every node that an edge enters, by node and head."""
+    edges, arrays = reference.edges_of(graph), [x.double().numpy() for x in inputs]
+    if form == "additive":
+        scores = reference.additive_scores(edges, arrays[0], arrays[1][0], arrays[2][0], kappa)
+        scores = np.where(scores > 0, scores, 0.2 * scores)
+    else:
+        scores = reference.dot_scores(edges, *arrays, kappa)
+    _, weights = reference.attend(edges, scores, arrays[0])
+    found = {}
+    for node in {target for _, target in edges}:
+        for head in range(weights.shape[1]):
+            own = [weights[e, head] for e, (_, target) in enumerate(edges) if target == node]
+            found[node, head] = (-math.fsum(p * math.log(p) for p in own if p > 0), max(own))
+    return found
+
+
+@pytest.mark.parametrize("form", ["additive", "dot_product"])
+@settings(max_examples=40, deadline=None)
+@given(
+    data=st.data(),
+    shape=st.sampled_from(SHAPES),
+    dtype=st.sampled_from([torch.float32, torch.float64]),
+    kappa=st.sampled_from([None, 4.0, 0.5, 0.01]),
+    seed=st.integers(0, 1000),
+)
+def test_spread_is_that_of_the_weights(form, data, shape, dtype, kappa, seed, reference):
+    """Repeated edges and nodes without any included; kappa 0.01 has scores that take off the largest first."""
+    graph = data.draw(reference.graphs(complete=data.draw(st.sampled_from(["nothing", "loops"]))))
+    inputs = inputs_of(form, graph.num_nodes(), *shape, dtype=dtype, seed=seed)
+    heads_fastest = shape[0] in (4, 8) and data.draw(st.booleans())
+    entropy, largest = spread(form, graph, inputs, kappa, heads_fastest=heads_fastest)
+    assert entropy.shape == largest.shape == (graph.num_nodes(), shape[0])
+    # Scores of kappa 0.01 are up to a hundred: what float32 rounds off of them is as much of their weights.
+    within = TOLERANCE[dtype] * (100 if kappa == 0.01 else 1)
+    for (node, head), (expected, top) in by_loops(reference, form, graph, inputs, kappa).items():
+        assert entropy[node, head].item() == pytest.approx(expected, abs=within)
+        assert largest[node, head].item() == pytest.approx(top, abs=within)
+
+
+@pytest.mark.parametrize("form", ["additive", "dot_product"])
+def test_huge_scores_leave_one_neighbour_and_no_entropy(form, reference):
+    graph = reference.build([(i, j) for i in range(7) for j in range(7)], nodes=7)
+    inputs = inputs_of(form, 7, 8, 8, dtype=torch.float32, seed=4)
+    inputs[0] *= 1e30
+    entropy, largest = spread(form, graph, inputs, None, heads_fastest=True)
+    assert largest.eq(1).all() and entropy.abs().max() < 1e-30
+
+
+@pytest.mark.parametrize("form", ["additive", "dot_product"])
+def test_what_is_not_finite_stays_visible(form, reference):
+    inputs = inputs_of(form, 7, 8, 8, dtype=torch.float32)
+    inputs[0][4, 2, 1] = float("nan")
+    entropy, _ = spread(form, reference.small_graph(), inputs, None)
+    assert entropy[4, 2].isnan()
+    assert entropy[0].isfinite().all()
+
+
+@pytest.mark.parametrize("form", ["additive", "dot_product"])
+def test_spread_does_not_depend_on_the_number_of_threads(form):
+    nodes, threads, found = 2000, torch.get_num_threads(), []
+    graph = dgl.rand_graph(nodes, 20_000)
+    inputs = inputs_of(form, nodes, 8, 8, dtype=torch.float32)
+    try:
+        for number in (1, 3):
+            torch.set_num_threads(number)
+            found.append(spread(form, graph, inputs, 4.0))
+    finally:
+        torch.set_num_threads(threads)
+    assert all(map(torch.equal, *found))
+
+
+def test_more_heads_than_there_is_room_for_are_refused():
+    Layout(torch.zeros(1, MOST_HEADS, 1))
+    with pytest.raises(UsageError, match=f"up to {MOST_HEADS} heads, got {MOST_HEADS + 1}"):
+        Layout(torch.zeros(1, MOST_HEADS + 1, 1))
+
+
+@pytest.mark.parametrize("shape", [(8, 5), (3, 4)])
+def test_rows_and_heads_are_each_others_reverse(shape):
+    x = torch.randn(6, *shape)
+    for features in (x, x.transpose(1, 2).contiguous().transpose(1, 2)):
+        layout = Layout(features)
+        assert layout.rows(features).data_ptr() == features.data_ptr() or not layout.heads_fastest
+        torch.testing.assert_close(layout.heads(layout.rows(features)), x, rtol=0, atol=0)
