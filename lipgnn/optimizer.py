@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import inspect
 import math
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import torch
 from packaging.version import Version
-from torch import nn
 
 from lipgnn.spec import RunSpec
+
+if TYPE_CHECKING:
+    from lipgnn.models import DeepGNN
 
 
 class _Adam(torch.optim.Adam):
@@ -26,10 +28,19 @@ class _Adam(torch.optim.Adam):
     load_state_dict = inspect.unwrap(torch.optim.Optimizer.load_state_dict)
 
 
-def adam(network: nn.Module, spec: RunSpec) -> torch.optim.Adam:
-    """Adam over all weights in one call, as far as this torch can: a deep network has many small ones."""
+def adam(network: DeepGNN, spec: RunSpec) -> torch.optim.Adam:
+    """Adam over all weights in one call, as far as this torch can: a deep network has many small ones.
+
+    In two where the layers have a weight decay of their own.
+    """
     one_call = "fused" if Version(torch.__version__) >= Version("2.4") else "foreach"
-    return _Adam(network.parameters(), lr=spec.lr, weight_decay=spec.weight_decay, **{one_call: True})
+    groups = [{"params": list(network.parameters())}]
+    if spec.weight_decay_of_layers != spec.weight_decay:
+        of_layers = list(network.blocks.parameters())
+        known = {id(parameter) for parameter in of_layers}
+        others = [parameter for parameter in network.parameters() if id(parameter) not in known]
+        groups = [{"params": others}, {"params": of_layers, "weight_decay": spec.weight_decay_of_layers}]
+    return _Adam(groups, lr=spec.lr, weight_decay=spec.weight_decay, **{one_call: True})
 
 
 def schedule(spec: RunSpec, optimizer: torch.optim.Optimizer) -> Any:

@@ -55,13 +55,17 @@ LATER = {
     "skip": "own",
     "mlp": "none",
     "init": "glorot",
+    "layer_weight_decay": "same",
 }
 
 _NORM_NAMES = ", ".join([NO_NORM, *SCORE_NORMS, *FEATURE_NORMS])
 
 
 def _option(default: Any, description: str, **limits: Any) -> Any:
-    """A field with its help text and limits: choices, low, high (both included), below (excluded)."""
+    """A field with its help text and limits: choices, low, high (both included), below (excluded).
+
+    Text with `or_number` may be given as a number.
+    """
     return field(default=default, metadata={"help": description, **limits})
 
 
@@ -112,6 +116,9 @@ class RunSpec:
     )
     lr: float = _option(0.005, "Learning rate of Adam.", low=1e-12, high=1e3)
     weight_decay: float = _option(5e-3, "L2 penalty of Adam.", low=0, high=1e3)
+    layer_weight_decay: str = _option(
+        "same", "That of the layers, without encoder and decoder: a number, or same.", or_number=True
+    )
     clip: float = _option(0.0, "Largest norm of the whole gradient; 0 is off.", low=0, high=1e12)
     schedule: str = _option("none", "Course of the learning rate.", choices=("none", "plateau", "cosine", "halve"))
     batch_size: int = _option(0, "Nodes, or graphs, a step; 0 is all at once.", low=0)
@@ -128,7 +135,9 @@ class RunSpec:
         "plain", "How blocks follow each other; reversible ones need no memory.", choices=tuple(STACKS)
     )
     checkpoint_every: str = _option(
-        "auto", "Keep activations of every K-th block only and recompute the rest; 0 is off, auto looks at free memory."
+        "auto",
+        "Keep activations of every K-th block only and recompute the rest; 0 is off, auto looks at free memory.",
+        or_number=True,
     )
 
     def __post_init__(self) -> None:
@@ -136,9 +145,21 @@ class RunSpec:
             object.__setattr__(self, option.name, parse_value(option.name, getattr(self, option.name)))
         # One spelling, so that one run has one id.
         object.__setattr__(self, "weight_norm", str(parse_weight_norm(self.weight_norm) or NO_NORM))
+        own = self.weight_decay_of_layers
+        object.__setattr__(self, "layer_weight_decay", "same" if own == self.weight_decay else f"{own:g}")
         check_network(self)
         check_checkpoints(self.stack, _distance(self.checkpoint_every))
         check_batches(self.stack, self.batch_size, many_graphs=is_trees(self.dataset))
+
+    @property
+    def weight_decay_of_layers(self) -> float:
+        """The L2 penalty of all weights but those of encoder and decoder."""
+        if self.layer_weight_decay == "same":
+            return self.weight_decay
+        try:
+            return parse_value("weight_decay", self.layer_weight_decay)
+        except UsageError as error:
+            raise UsageError(f"layer_{error.message}", "A number, or same for that of --weight-decay.") from None
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> RunSpec:
@@ -185,9 +206,10 @@ def parse_value(name: str, value: Any) -> Any:
     UsageError : names the option, the value received and what is accepted.
     """
     option = FIELDS[name]
-    kind = _TYPES[option.type]
+    kind, limits = _TYPES[option.type], option.metadata
+    if limits.get("or_number") and type(value) in (int, float):
+        value = f"{value:g}"
     parsed = _convert(name, kind, value)
-    limits = option.metadata
     if "choices" in limits and parsed not in limits["choices"]:
         raise unknown_name(f"value of {name}", parsed, limits["choices"])
     low, high, below = limits.get("low"), limits.get("high"), limits.get("below")

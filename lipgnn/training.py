@@ -263,7 +263,8 @@ class Training:
         for name, tensor in groups["optimizer"].items():
             index, _, key = name.partition(".")
             optimizer["state"].setdefault(int(index), {})[key] = tensor
-        optimizer["param_groups"][0]["lr"] = state["lr"]
+        for group in optimizer["param_groups"]:
+            group["lr"] = state["lr"]
         self.optimizer.load_state_dict(optimizer)
         if self.scheduler:
             self.scheduler.load_state_dict(state["scheduler"])

@@ -11,6 +11,7 @@ import pytest
 import torch
 from torch import nn
 
+from lipgnn.models import DeepGNN
 from lipgnn.optimizer import adam, schedule, watches, without_infinities
 from lipgnn.spec import RunSpec
 
@@ -31,6 +32,27 @@ def test_is_adam_in_one_call():
             optimizer.step()
     for ours, theirs in zip(*(network.parameters() for network in networks), strict=True):
         torch.testing.assert_close(ours, theirs, rtol=1e-6, atol=1e-7)
+
+
+def test_layers_have_their_own_weight_decay_and_nothing_else_has_it():
+    """Without gradients, Adam moves by the sign of what the penalty adds: zero weight decay moves nothing."""
+    spec = RunSpec(lr=0.5, weight_decay=0.0, layer_weight_decay="0.01")
+    network = DeepGNN(4, 3, layers=3, hidden=2, heads=2)
+    optimizer = adam(network, spec)
+    assert sorted(len(group["params"]) for group in optimizer.param_groups) == sorted(
+        [
+            len(list(network.blocks.parameters())),
+            len(list(network.parameters())) - len(list(network.blocks.parameters())),
+        ]
+    )
+    before = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
+    for parameter in network.parameters():
+        parameter.grad = torch.zeros_like(parameter)
+    optimizer.step()
+    for name, parameter in network.named_parameters():
+        expected = before[name] - 0.5 * before[name].sign() if name.startswith("blocks.") else before[name]
+        torch.testing.assert_close(parameter.detach(), expected, rtol=1e-3, atol=1e-3)
+    assert len(adam(network, RunSpec()).param_groups) == 1
 
 
 @pytest.mark.parametrize("name", ["none", "plateau", "cosine", "halve"])

@@ -20,7 +20,7 @@ def test_the_fields_are_those_of_the_contract_in_their_order():
     )
     # Additions to the contract's list.
     added = ["clip", "stack", "checkpoint_every", "layer_dropout", "norm_place", "batch_size", "fanout", "eval_every"]
-    added += ["alpha", "beta", "skip", "mlp", "init"]
+    added += ["alpha", "beta", "skip", "mlp", "init", "layer_weight_decay"]
     assert " ".join(name for name in FIELDS if name not in added) == contract
 
 
@@ -122,7 +122,9 @@ def test_other_data_is_another_run():
 
 
 @given(
-    st.sampled_from([name for name in FIELDS if name not in (*HOW, "weight_norm", "norm", "model", "skip")]),
+    st.sampled_from(
+        [name for name in FIELDS if name not in (*HOW, "weight_norm", "norm", "model", "skip", "layer_weight_decay")]
+    ),
     st.integers(2, 10**6),
 )
 def test_every_other_field_is_part_of_the_run(name, number):
@@ -149,3 +151,27 @@ def test_a_skip_and_a_weight_norm_are_part_of_the_run_whatever_their_spelling():
 
 def test_run_ids_are_hex_only():
     assert set(RunSpec(dataset="../../\x00evil").run_id("f")) <= set("0123456789abcdef")
+
+
+def test_layers_may_have_a_weight_decay_of_their_own():
+    assert RunSpec(weight_decay=0.1).weight_decay_of_layers == 0.1
+    spec = RunSpec(weight_decay=0.1, layer_weight_decay="1e-2")
+    assert (spec.layer_weight_decay, spec.weight_decay_of_layers) == ("0.01", 0.01)
+    # One run has one id, however it is spelled.
+    assert RunSpec(weight_decay=0.01, layer_weight_decay="0.01") == RunSpec(weight_decay=0.01)
+    assert RunSpec(layer_weight_decay="0").weight_decay_of_layers == 0
+    assert spec.run_id("f") != RunSpec(weight_decay=0.1).run_id("f")
+
+
+def test_text_that_may_be_a_number_can_be_given_as_one():
+    assert RunSpec(layer_weight_decay=1e-2).layer_weight_decay == "0.01"
+    assert RunSpec(checkpoint_every=5).checkpoint_every == "5"
+    with pytest.raises(UsageError, match="dataset must be a text, got 5"):
+        RunSpec(dataset=5)
+
+
+@pytest.mark.parametrize("value", ["-1", "x", "nan", "1e9", ""])
+def test_a_weight_decay_of_layers_that_is_none_is_refused(value):
+    with pytest.raises(UsageError, match=f"^layer_weight_decay must be .*, got '{value}'") as caught:
+        RunSpec(layer_weight_decay=value)
+    assert "same" in caught.value.hint

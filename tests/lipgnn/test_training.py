@@ -158,16 +158,18 @@ def test_one_seed_is_one_run_and_another_seed_another(training):
     assert runs[0] == runs[1] != runs[2]
 
 
+@pytest.mark.parametrize("decay", ["same", "0.02"])
 @pytest.mark.parametrize("schedule", ["none", "plateau", "cosine"])
-def test_a_restored_state_goes_on_bit_for_bit(training, tmp_path, schedule):
-    whole = training(schedule=schedule)
+def test_a_restored_state_goes_on_bit_for_bit(training, tmp_path, schedule, decay):
+    options = {"schedule": schedule, "layer_weight_decay": decay}
+    whole = training(**options)
     expected = [without_time(r) for r in finish(whole)]
     for cut in (1, 5, 13):
-        first = training(schedule=schedule)
+        first = training(**options)
         for _ in range(cut):
             first.step()
         first.save(CheckpointFile(tmp_path))
-        second = training(schedule=schedule)
+        second = training(**options)
         second.restore(*CheckpointFile(tmp_path).read(second.spec))
         assert [without_time(r) for r in finish(second)] == expected[cut:]
         assert same(weights_of(second), weights_of(whole))
