@@ -76,7 +76,12 @@ class Names(click.ParamType):
 @click.option("--sort", metavar="FIELD", help="Order of the rows: a row field, or value; a leading - reverses.")
 @click.option("--bold", type=RANKS, default="best", show_default=True, help="What is bold in every column.")
 @click.option("--underline", type=RANKS, default="second", show_default=True, help="What is underlined.")
-@click.option("--compare", "baseline", metavar="NORM", help="Add the paired difference to this norm, with p-value.")
+@click.option(
+    "--compare",
+    "baseline",
+    metavar="NORM|FIELD=VALUE",
+    help="Add the paired difference to this norm, or to that value of another field, with p-value.",
+)
 @click.option("--published", is_flag=True, help="Put numbers of papers beside ours; of a study, their whole table.")
 @click.option("--format", "form", type=click.Choice(FORMATS), help="Format of the table.  [default: text]")
 @click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; its suffix chooses the format.")

@@ -104,7 +104,7 @@ def keep_where(runs: Iterable[Row], conditions: Iterable[str]) -> list[Row]:
         if key not in COLUMNS:
             raise unknown_name("field", key, COLUMNS)
         present = {run.get(key) for run in runs}
-        accepted = {_find(key, text, present) for text in wanted.split(",")}
+        accepted = {find_value(key, text, present) for text in wanted.split(",")}
         kept = [run for run in kept if run.get(key) in accepted]
     if not kept:
         raise UsageError(
@@ -113,8 +113,13 @@ def keep_where(runs: Iterable[Row], conditions: Iterable[str]) -> list[Row]:
     return kept
 
 
-def _find(key: str, text: str, present: set) -> object:
-    """The value among `present` that `text` means: equal as text, or equal as a number."""
+def find_value(key: str, text: str, present: set) -> object:
+    """The value of a field among those `present` that `text` means: equal as text, or equal as a number.
+
+    Raises
+    ------
+    UsageError : there is none.
+    """
     for value in present:
         if str(value) == text:
             return value

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lipgnn.errors import UsageError, unknown_name
-from lipgnn.report.layout import GROUPS, Layout, order
+from lipgnn.report.layout import GROUPS, Layout, find_value, order
 from lipgnn.report.published import Published
 from lipgnn.report.rows import Row
 from lipgnn.report.statistics import Difference, mean, paired_difference, sample_std
@@ -61,7 +61,7 @@ class Table:
     Attributes
     ----------
     row_keys, col_keys : in the order they are shown.
-    baseline : the norm that differences are to, if any.
+    baseline : what differences are to, if anything: a norm, or a field and its value.
     with_published : whether numbers of papers were asked for.
     following : fields that go with those chosen, such as epochs that grow with layers.
     """
@@ -126,28 +126,35 @@ def sort_rows(table: Table, by: str) -> Table:
 
 
 def compare(table: Table, baseline: str) -> Table:
-    """Add to every cell its paired difference to the cell that differs in its norm alone.
+    """Add to every cell its paired difference to the cell that differs in one field alone.
+
+    Parameters
+    ----------
+    baseline : FIELD=VALUE of that cell, such as layers=2; without a field it is a norm.
 
     Raises
     ------
-    UsageError : the norm makes neither rows nor columns, or the baseline is not among them.
+    UsageError : the field makes neither rows nor columns, or the value is not among them.
     """
     layout = table.layout
-    if "norm" not in (*layout.rows, *layout.cols):
-        raise UsageError("--compare needs the norms in the table.", "Add norm to --rows.")
-    norms = {cell.spec["norm"] for cell in table.cells.values()}
-    if baseline not in norms:
-        raise unknown_name("norm in this table", baseline, sorted(norms, key=lambda norm: order("norm", norm)))
+    name, given, text = baseline.rpartition("=")
+    name = name if given else "norm"
+    shown = (*layout.rows, *layout.cols)
+    if name not in shown:
+        raise UsageError(
+            f"--compare {baseline} needs {name} in the table, which has {', '.join(shown)}.", f"Add {name} to --rows."
+        )
+    value = find_value(name, text, {cell.spec[name] for cell in table.cells.values()})
 
     def swapped(key: Key, names: Sequence[str]) -> Key:
-        return tuple(baseline if name == "norm" else value for name, value in zip(names, key, strict=True))
+        return tuple(value if field == name else own for field, own in zip(names, key, strict=True))
 
     cells = dict(table.cells)
     for (row, col), cell in table.cells.items():
         other = table.cells.get((swapped(row, layout.rows), swapped(col, layout.cols)))
         if other is not None and other is not cell:
             cells[row, col] = replace(cell, difference=paired_difference(cell.values, other.values))
-    return replace(table, cells=cells, baseline=baseline)
+    return replace(table, cells=cells, baseline=f"{name} {value}" if given else text)
 
 
 def add_published(table: Table, published: Sequence[Published]) -> Table:

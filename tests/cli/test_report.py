@@ -97,7 +97,7 @@ def test_the_page_is_written_beside_the_table(invoke, results, tmp_path):
         (["--rows", "nrom"], "Did you mean 'norm'?"),
         (["--value", "acc"], "Unknown value 'acc'"),
         (["--where", "lr=1"], "Unknown value of lr '1'"),
-        (["--compare", "pair"], "Unknown norm in this table 'pair'"),
+        (["--compare", "pair"], "Unknown value of norm 'pair'"),
         (["--sort", "nrom"], "Unknown field to sort by"),
         (["--cols", "dataset"], "--where layers=2"),
         (["-o", "table.doc"], "'.doc' is none of .md"),

@@ -179,10 +179,23 @@ def test_compare_pairs_over_the_same_seeds(runs, result_row):
 
 
 def test_compare_needs_the_baseline_in_the_table(runs):
-    with pytest.raises(UsageError, match="Unknown norm in this table 'pair'"):
+    with pytest.raises(UsageError, match="Unknown value of norm 'pair'"):
         compare(build_table(runs, BY_NORM), "pair")
-    with pytest.raises(UsageError, match="needs the norms"):
+    with pytest.raises(UsageError, match="Unknown value of layers '3'"):
+        compare(build_table(runs, BY_NORM), "layers=3")
+    with pytest.raises(UsageError, match="--compare none needs norm in the table, which has model, layers"):
         compare(build_table(runs[:3], Layout(rows=("model",), cols=("layers",))), "none")
+    with pytest.raises(UsageError, match="--compare lr=0.1 needs lr in the table"):
+        compare(build_table(runs, BY_NORM), "lr=0.1")
+
+
+def test_compare_takes_any_field_of_the_table(runs):
+    table = compare(build_table(runs, BY_NORM), "layers=2.0")
+    assert table.baseline == "layers 2"
+    pairs = zip(table.cells[("lip",), (4,)].values.values(), table.cells[("lip",), (2,)].values.values(), strict=True)
+    differences = [deep - shallow for deep, shallow in pairs]
+    assert table.cells[("lip",), (4,)].difference.mean == pytest.approx(sum(differences) / len(differences))
+    assert table.cells[("lip",), (2,)].difference is None
 
 
 def test_published_numbers_stand_beside_cells_of_the_same_kind(runs):
