@@ -185,8 +185,8 @@ def test_compare_needs_the_baseline_in_the_table(runs):
         compare(build_table(runs, BY_NORM), "layers=3")
     with pytest.raises(UsageError, match="--compare none needs norm in the table, which has model, layers"):
         compare(build_table(runs[:3], Layout(rows=("model",), cols=("layers",))), "none")
-    with pytest.raises(UsageError, match="--compare lr=0.1 needs lr in the table"):
-        compare(build_table(runs, BY_NORM), "lr=0.1")
+    with pytest.raises(UsageError, match="--compare lr=1 needs lr in the table"):
+        compare(build_table(runs, BY_NORM), "lr=1")
 
 
 def test_compare_takes_any_field_of_the_table(runs):
