@@ -146,7 +146,7 @@ class RunSpec:
         # One spelling, so that one run has one id.
         object.__setattr__(self, "weight_norm", str(parse_weight_norm(self.weight_norm) or NO_NORM))
         own = self.weight_decay_of_layers
-        object.__setattr__(self, "layer_weight_decay", "same" if own == self.weight_decay else f"{own:g}")
+        object.__setattr__(self, "layer_weight_decay", "same" if own == self.weight_decay else _digits(own))
         check_network(self)
         check_checkpoints(self.stack, _distance(self.checkpoint_every))
         check_batches(self.stack, self.batch_size, many_graphs=is_trees(self.dataset))
@@ -208,7 +208,7 @@ def parse_value(name: str, value: Any) -> Any:
     option = FIELDS[name]
     kind, limits = _TYPES[option.type], option.metadata
     if limits.get("or_number") and type(value) in (int, float):
-        value = f"{value:g}"
+        value = _digits(value)
     parsed = _convert(name, kind, value)
     if "choices" in limits and parsed not in limits["choices"]:
         raise unknown_name(f"value of {name}", parsed, limits["choices"])
@@ -223,6 +223,11 @@ def parse_value(name: str, value: Any) -> Any:
         parts.append(f"below {below}" if below is not None else None)
         raise UsageError(f"{name} must be {' and '.join(filter(None, parts))}, got {value!r}.")
     return parsed
+
+
+def _digits(number: float) -> str:
+    """As short as can be without another number being meant."""
+    return str(number).removesuffix(".0")
 
 
 def _distance(checkpoint_every: str) -> int:

@@ -124,7 +124,7 @@ class TransformerConv(nn.Module):
         return find_kernel(self.kernel, device, self.num_heads, fits=self.norm is None or known)
 
     def spread(self, graph: dgl.DGLGraph, feat: torch.Tensor) -> Spread:
-        """How evenly every node's attention is spread, without dropout; feat is (N, F)."""
+        """How evenly every node's attention is spread, of a layer in evaluation; feat is (N, F)."""
         if self._kernel(feat.device) is not fused:
             return spread_of(graph, self(graph, feat, get_attention=True)[1].squeeze(-1))
         check_in_degrees(graph, allow_zero=self.allow_zero_in_degree)

@@ -165,6 +165,8 @@ def test_layers_may_have_a_weight_decay_of_their_own():
 
 def test_text_that_may_be_a_number_can_be_given_as_one():
     assert RunSpec(layer_weight_decay=1e-2).layer_weight_decay == "0.01"
+    assert RunSpec(layer_weight_decay=2.0).layer_weight_decay == "2"
+    assert RunSpec(layer_weight_decay=0.1234567891).weight_decay_of_layers == 0.1234567891
     assert RunSpec(checkpoint_every=5).checkpoint_every == "5"
     with pytest.raises(UsageError, match="dataset must be a text, got 5"):
         RunSpec(dataset=5)
