@@ -1,6 +1,7 @@
 // How far apart the ends of edges are, in one pass over the edges and in double precision whatever the type.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <vector>
 
@@ -49,14 +50,18 @@ class MeasuringSmoothness {
     return 1 / std::sqrt(double(degree ? degree : 1));
   }
 
-  // 1 / |x_i|, 0 where x_i is zero, and not a number where it has no length.
+  // 1 / |x_i|, 0 where x_i is zero, and not a number where it has no length. In units of the largest entry, because
+  // squares of large numbers are too large and those of small ones vanish.
   void find_lengths(int64_t first, int64_t end) {
     for (int64_t i = first; i < end; ++i) {
       const T* x = row(i);
-      double square = 0;
+      double top = 0, square = 0;
+      for (int64_t w = 0; w < a_.width; ++w) top = std::max(top, std::fabs(double(x[w])));
+      const double unit = top > 0 ? top : 1;
 #pragma omp simd reduction(+ : square)
-      for (int64_t w = 0; w < a_.width; ++w) square += double(x[w]) * double(x[w]);
-      inverse_[i] = square == 0 ? 0 : std::isfinite(square) ? 1 / std::sqrt(square) : std::nan("");
+      for (int64_t w = 0; w < a_.width; ++w) square += (double(x[w]) / unit) * (double(x[w]) / unit);
+      // Of an infinite entry the share of the largest is not a number.
+      inverse_[i] = square == 0 ? 0 : 1 / unit / std::sqrt(square);
     }
   }
 

@@ -66,3 +66,11 @@ def test_features_may_lie_anyhow(reference):
     x = torch.randn(5, 14, generator=torch.Generator().manual_seed(1))
     graph = reference.small_graph()
     assert smoothness(graph, x.T[::2]) == smoothness(graph, x.T[::2].clone(memory_format=torch.contiguous_format))
+
+
+@pytest.mark.parametrize("size", [1e-200, 1e-30, 1e30, 1e200])
+def test_distance_does_not_see_the_size_of_features(size, reference):
+    """Squares of the smallest and the largest are beyond float64."""
+    graph, x = reference.small_graph(), reference.normal(4, 7, 5)
+    expected = defined(reference.edges_of(graph), x.tolist())[1]
+    assert smoothness(graph, size * x)[1].item() == pytest.approx(expected, rel=1e-12)
