@@ -1,229 +1,102 @@
-"""The memory that a training step will need, from a trial of two blocks, and what to do where there is too little."""
+"""Memory as the system sees it: what this process has, what it could still get, and how freely it is given back.
+
+Linux is asked through /proc and /sys, glibc's allocator through mallopt; where one of them is absent, nothing is known
+or changed.
+"""
 
 from __future__ import annotations
 
 import contextlib
-import importlib
-import weakref
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
-from typing import Any
+import ctypes
+import resource
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
 
-import torch
-from torch.utils._python_dispatch import TorchDispatchMode
-from torch.utils._pytree import tree_leaves
+if TYPE_CHECKING:
+    import torch
 
-from lipgnn.flow import Graphs, per_block
-from lipgnn.models import DeepGNN
-from lipgnn.recompute import Randomness, buffers_kept
-from lipgnn.system_memory import memory_in_use
-
-# From here on a run is big, and its memory is told beforehand.
-BIG = 2**30
-
-# glibc's allocator may come to hold so many times what is in use (see memory_returned).
-HELD = 3
-
-# The estimate is good to a quarter, so a step is taken to fit where this many times its memory is free.
-MARGIN = 1.25
-
-# Of every weight a run holds, beside the weight itself: gradient, two moments of Adam, the best value so far.
-COPIES = 4
-
-_PROBED = 2
+_TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt(3)
+_MB = 2**20
 
 
-@dataclass(frozen=True)
-class Estimate:
-    """What a training step will need, in bytes.
+def memory_in_use(device: torch.device) -> int:
+    """Bytes that this process has now, without what it has freed; on CUDA, those of its tensors."""
+    if device.type == "cuda":
+        import torch
 
-    Attributes
-    ----------
-    now : in use before the first step.
-    step : further, for a step through a network with the first `probed` blocks, with all that training keeps.
-    block : further, for every block more.
-    boundary : the input of a block.
-    layers, probed : blocks in all, and in the probe.
-    """
-
-    now: int
-    step: int
-    block: int
-    boundary: int
-    layers: int
-    probed: int
-
-    def peak(self, every: int) -> int:
-        """The largest memory of a step that keeps the input of every `every`-th block only, or all (0).
-
-        All L blocks, or with distance k the inputs of the ⌈L/k⌉ − 1 segments to compute again and the k blocks
-        of the one in work.
-        """
-        kept = min(every, self.layers) if every else self.layers
-        inputs = -(-self.layers // kept) - 1
-        return self.now + self.step + (kept - self.probed) * self.block + inputs * self.boundary
+        return torch.cuda.memory_allocated(device)
+    _libc("malloc_trim", 0)
+    return _entry(Path("/proc/self/status"), "VmRSS") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 2**10
 
 
-@dataclass(frozen=True)
-class MemoryPlan:
-    """How many activations a run keeps, and what comes of it.
+def free_memory(device: torch.device) -> int:
+    """Bytes that this process could still get: of the machine, within its control groups and limits."""
+    if device.type == "cuda":
+        import torch
 
-    Attributes
-    ----------
-    checkpoint_every : distance of the blocks whose input is kept, 0 where all activations are.
-    peak : expected largest memory of the run, in bytes.
-    free : bytes that the run could still get when it was asked.
-    fits : whether that is enough.
-    chosen : the distance was left to us, and memory is too scarce for 0.
-    frugal : memory is worth time: activations are computed again anyway, by checkpoints or by inversion, or the
-        system may have too little for an allocator that holds on to it.
-    """
-
-    checkpoint_every: int
-    peak: int
-    free: int
-    fits: bool
-    chosen: bool
-    frugal: bool
-
-    @property
-    def notable(self) -> bool:
-        """Whether there is something to say before the run."""
-        return self.peak > BIG or self.chosen or not self.fits
-
-
-def plan_memory(expected: Estimate, requested: str, free: int) -> MemoryPlan:
-    """Settle how many activations are kept.
-
-    Parameters
-    ----------
-    requested : a distance of checkpoints, or "auto": all activations if they fit, else the largest distance that
-        does (L − k blocks are computed twice), else the one that needs least.
-    free : bytes to be had.
-    """
-
-    def fits(every: int, times: float = MARGIN) -> bool:
-        return times * (expected.peak(every) - expected.now) <= free
-
-    every, distances = 0, range(expected.layers - 1, 0, -1)
-    if requested != "auto":
-        every = int(requested)
-    elif not fits(0) and expected.block and distances:
-        every = next(filter(fits, distances), None) or min(distances, key=expected.peak)
-    return MemoryPlan(
-        checkpoint_every=every,
-        peak=expected.peak(every),
-        free=free,
-        fits=fits(every),
-        chosen=requested == "auto" and every > 0,
-        frugal=every > 0 or not expected.block or not fits(every, HELD),
-    )
-
-
-def estimate(
-    network: DeepGNN, graph: Graphs, features: torch.Tensor, loss: Callable[[torch.Tensor], torch.Tensor]
-) -> Estimate:
-    """Take a step through the first two blocks and count what it allocates; nothing else is changed.
-
-    Two, because what the second adds to the first is what every further one will; but through all where each has a
-    graph of its own. Memory that an operation takes and gives back within itself is not seen.
-
-    Parameters
-    ----------
-    loss : logits (N, C) → the value to differentiate.
-    """
-    network.train()
-    layers = len(network.blocks)
-    probed = layers if isinstance(graph, Sequence) else min(_PROBED, layers)
-    if network.checkpoint_every:
-        # Torch's checkpoint will import its compiler, some 130 MB; here, so that they are counted.
-        importlib.import_module("torch._dynamo")
-    with Randomness.now(features.device).again(), buffers_kept(network), _all_kept(network):
-        probe = _probe(network, graph, features, loss, probed)
-    weights = sum(p.numel() * p.element_size() for p in network.parameters())
-    return Estimate(
-        now=memory_in_use(features.device),
-        step=probe.peak + COPIES * weights,
-        block=0 if network.reversible else probe.block,
-        boundary=probe.boundary,
-        layers=layers,
-        probed=probed,
-    )
-
-
-@dataclass(frozen=True)
-class _Probe:
-    """Bytes: the most a step had at once, what a further block keeps, the size of a block's input."""
-
-    peak: int
-    block: int
-    boundary: int
-
-
-def _probe(
-    network: DeepGNN, graph: Graphs, features: torch.Tensor, loss: Callable[[torch.Tensor], torch.Tensor], probed: int
-) -> _Probe:
-    with _Allocations() as allocations:
-        x = network.encoder(features)
-        boundary = x.nbytes
-        kept = [allocations.now]
-        for block, own in zip(network.blocks[:probed], per_block(graph, probed), strict=True):
-            x = network.run([block], own, x)
-            kept.append(allocations.now)
-        value = loss(network.decoder(network.dropout(x)))
-        del x
-        torch.autograd.grad(value, [p for p in network.parameters() if p.requires_grad], allow_unused=True)
-    # The last of two, or the mean of all; then no estimate goes beyond what was tried.
-    block = kept[-1] - kept[-2] if probed <= _PROBED else (kept[-1] - kept[0]) // probed
-    return _Probe(allocations.peak, block, boundary)
+        return torch.cuda.mem_get_info(device)[0]
+    rooms = [_entry(Path("/proc/meminfo"), "MemAvailable"), *_rooms_in_groups(Path("/"))]
+    limit, _ = resource.getrlimit(resource.RLIMIT_AS)
+    if limit != resource.RLIM_INFINITY:
+        rooms.append(limit - (_entry(Path("/proc/self/status"), "VmSize") or 0))
+    return max(0, min((room for room in rooms if room is not None), default=sys.maxsize))
 
 
 @contextlib.contextmanager
-def _all_kept(network: DeepGNN) -> Iterator[None]:
-    every, network.checkpoint_every = network.checkpoint_every, 0
+def memory_returned() -> Iterator[None]:
+    """Give every tensor of 1 MB or more pages of its own, which the system gets back with the tensor.
+
+    By default glibc keeps freed tensors of up to 32 MB to use their pages again; but being aligned, a tensor does
+    not fit where one of the same size was, and a deep network comes to hold two to three times what it uses. Pages
+    of one's own are the dearer ones: they are cleared every time.
+    """
+    _libc("malloc_trim", 0)
+    _libc("mallopt", _MMAP_THRESHOLD, _MB)
     try:
         yield
     finally:
-        network.checkpoint_every = every
+        # What glibc itself arrives at after a few large tensors; it does not adapt any more once it was told.
+        _libc("mallopt", _MMAP_THRESHOLD, 32 * _MB)
+        _libc("mallopt", _TRIM_THRESHOLD, 64 * _MB)
 
 
-class _Allocations(TorchDispatchMode):
-    """Counts the bytes of tensors that were made while it is active and still exist, on any device."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.now = self.peak = 0
-        self._known: set[int] = set()
-
-    @classmethod
-    def _should_skip_dynamo(cls) -> bool:
-        """No: to skip the compiler torch would import it, which takes longer than a short run."""
-        return False
-
-    def __torch_dispatch__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
-        kwargs = kwargs or {}
-        made = func(*args, **kwargs)
-        # What an operation returns may be a view of what it was given.
-        given = {storage.data_ptr() for storage in _storages((args, kwargs))}
-        for storage in _storages(made):
-            self._count(storage, given)
-        return made
-
-    def _count(self, storage: torch.UntypedStorage, given: set[int]) -> None:
-        address, size = storage.data_ptr(), storage.nbytes()
-        if size and address not in given and address not in self._known:
-            self._known.add(address)
-            self.now += size
-            self.peak = max(self.peak, self.now)
-            weakref.finalize(storage, self._forget, address, size)
-
-    def _forget(self, address: int, size: int) -> None:
-        self._known.discard(address)
-        self.now -= size
+def _libc(name: str, *numbers: int) -> None:
+    with contextlib.suppress(OSError, AttributeError):
+        getattr(ctypes.CDLL(None), name)(*numbers)
 
 
-def _storages(tree: Any) -> Iterator[torch.UntypedStorage]:
-    # A sparse tensor has no storage of its own, but indices and values, which were seen when they were made.
-    for leaf in tree_leaves(tree):
-        if isinstance(leaf, torch.Tensor) and leaf.layout == torch.strided:
-            yield leaf.untyped_storage()
+def _rooms_in_groups(root: Path) -> Iterator[int]:
+    """What is left in the control groups of this process, from its own up to the root; page cache counts as free."""
+    for line in _text(root / "proc/self/cgroup").splitlines():
+        _, controllers, path = line.split(":", 2)
+        if controllers == "":
+            top, files = root / "sys/fs/cgroup", ("memory.max", "memory.current", "inactive_file")
+        elif "memory" in controllers.split(","):
+            names = ("memory.limit_in_bytes", "memory.usage_in_bytes", "total_inactive_file")
+            top, files = root / "sys/fs/cgroup/memory", names
+        else:
+            continue
+        # In a container the path may be the one outside of it; then only the top can be read.
+        folder = top / path.strip("/")
+        for group in (folder, *(parent for parent in folder.parents if parent.is_relative_to(top))):
+            limit, used = _text(group / files[0]).strip(), _text(group / files[1]).strip()
+            if limit.isdecimal() and used.isdecimal():
+                yield int(limit) - int(used) + (_entry(group / "memory.stat", files[2]) or 0)
+
+
+def _entry(path: Path, name: str) -> int | None:
+    """The value called `name` in a file of lines such as `VmRSS:  12 kB` or `inactive_file 12`, in bytes."""
+    for line in _text(path).splitlines():
+        key, *rest = line.split()
+        if key.removesuffix(":") == name:
+            return int(rest[0]) * (2**10 if rest[-1] == "kB" else 1)
+    return None
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text()
+    except OSError:
+        return ""

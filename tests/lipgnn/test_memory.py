@@ -1,208 +1,75 @@
-"""The estimate of a step's memory: against the count of every tensor, against the system, and what is made of it."""
-
-from __future__ import annotations
-
-import json
-import subprocess
-import sys
+import resource
 
 import pytest
 import torch
-from torch import nn
 
-from lipgnn.datasets import load
-from lipgnn.memory import COPIES, MARGIN, Estimate, _Allocations, estimate, plan_memory
-from lipgnn.models import DeepGNN
-from lipgnn.spec import RunSpec
-from lipgnn.training import Training
+from lipgnn import system_memory
+from lipgnn.system_memory import free_memory, memory_in_use, memory_returned
 
-MODELS = [("gat", "lip"), ("gt", "lip+batch"), ("gcn", "none"), ("gin", "none"), ("ggnn", "pair")]
+CPU = torch.device("cpu")
 
 
-def ring(reference):
-    """100 nodes with four edges each."""
-    return reference.build([(i, (i * 7 + k) % 100) for i in range(100) for k in range(4)], nodes=100)
+def test_memory_in_use_follows_what_is_allocated_and_freed():
+    before = memory_in_use(CPU)
+    held = torch.ones(2**26, dtype=torch.uint8)
+    assert 0.8 * 2**26 < memory_in_use(CPU) - before < 1.5 * 2**26
+    del held
+    assert memory_in_use(CPU) - before < 0.2 * 2**26
 
 
-def loss(logits):
-    return nn.functional.cross_entropy(logits, torch.arange(100) % 2)
+def test_free_memory_is_what_the_machine_has_at_most(monkeypatch):
+    with open("/proc/meminfo") as file:
+        total = int(file.readline().split()[1]) * 2**10
+    assert 0 < free_memory(CPU) < total
+    monkeypatch.setattr(resource, "getrlimit", lambda which: (2**20, 2**20))
+    assert free_memory(CPU) == 0  # this process has more than that already
 
 
-def network(**options):
-    torch.manual_seed(0)
-    return DeepGNN(3, 2, **{"hidden": 8, "heads": 4, "residual": "scaled", "attn_dropout": 0.2} | options)
+GROUPS = {
+    "v2": (
+        "0::/job/step\n",
+        {
+            "sys/fs/cgroup/job/memory.max": "1000",
+            "sys/fs/cgroup/job/memory.current": "700",
+            "sys/fs/cgroup/job/memory.stat": "anon 500\ninactive_file 100\n",
+            "sys/fs/cgroup/job/step/memory.max": "max",
+            "sys/fs/cgroup/job/step/memory.current": "600",
+        },
+        [400],
+    ),
+    "v1 in a container": (
+        "9:cpu:/x\n4:memory:/outside/id\n",
+        {
+            "sys/fs/cgroup/memory/memory.limit_in_bytes": "5000",
+            "sys/fs/cgroup/memory/memory.usage_in_bytes": "2000",
+            "sys/fs/cgroup/memory/memory.stat": "inactive_file 1\ntotal_inactive_file 30\n",
+        },
+        [3030],
+    ),
+    "none": ("", {}, []),
+}
 
 
-@pytest.mark.parametrize("stack", [{}, {"checkpoint_every": 1}, {"checkpoint_every": 4}, {"stack": "reversible"}])
-@pytest.mark.parametrize(("model", "norm"), MODELS)
-def test_the_estimate_is_the_count_of_all_tensors_of_a_whole_step(model, norm, stack, reference):
-    deep, graph, x = network(model=model, norm=norm, layers=14, **stack), ring(reference), torch.randn(100, 3)
-    expected = estimate(deep, graph, x, loss)
-    weights = sum(p.nbytes for p in deep.parameters())
-    with _Allocations() as allocations:
-        gradients = torch.autograd.grad(loss(deep(graph, x)), list(deep.parameters()))
-    del gradients
-    activations = expected.peak(deep.checkpoint_every) - expected.now - COPIES * weights
-    # Gradients of the weights come while activations go; on so small a graph they are no small part.
-    assert activations - weights < allocations.peak < 1.1 * activations + weights
+@pytest.mark.parametrize("version", GROUPS)
+def test_limits_of_control_groups_count(version, tmp_path):
+    membership, files, rooms = GROUPS[version]
+    for name, content in {"proc/self/cgroup": membership, **files}.items():
+        path = tmp_path / name
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(content)
+    assert list(system_memory._rooms_in_groups(tmp_path)) == rooms
 
 
-@pytest.mark.parametrize(
-    "dataset, options", [("trees:3:9", {"layers": 4}), ("planted", {"layers": 5, "batch_size": 30})]
-)
-def test_where_every_layer_has_a_graph_of_its_own_all_are_tried(dataset, options):
-    spec = RunSpec(dataset=dataset, features="raw", hidden=8, heads=4, dropout=0, device="cpu", **options)
-    training = Training(spec, load(dataset), torch.device("cpu"))
-    graph, features, of_logits = training.example()
-    # Once before, because the first use of a graph makes its tables.
-    training.network(graph, features)
-    expected = estimate(training.network, graph, features, of_logits)
-    with _Allocations() as allocations:
-        parameters = list(training.network.parameters())
-        gradients = torch.autograd.grad(of_logits(training.network(graph, features)), parameters, allow_unused=True)
-    del gradients
-    weights = sum(p.nbytes for p in parameters)
-    assert expected.peak(0) - expected.now == pytest.approx(allocations.peak + COPIES * weights, rel=0.02)
-    assert expected.peak(1) < expected.peak(0)
+def test_pages_go_back_with_the_tensor_only_within_the_context(monkeypatch):
+    calls = []
+    monkeypatch.setattr(system_memory, "_libc", lambda name, *numbers: calls.append((name, *numbers)))
+    with pytest.raises(KeyError), memory_returned():
+        assert calls == [("malloc_trim", 0), ("mallopt", -3, 2**20)]
+        raise KeyError
+    assert calls[2:] == [("mallopt", -3, 2**25), ("mallopt", -1, 2**26)]
 
 
-def test_further_layers_cost_what_the_second_does_and_nothing_in_a_reversible_stack(reference):
-    deep = network(layers=2, norm="lip", kernel="dgl")
-    expected = estimate(deep, ring(reference), torch.randn(100, 3), loss)
-    deeper = network(layers=3, norm="lip", kernel="dgl")
-    counts = []
-    for each in (deep, deeper):
-        with _Allocations() as allocations:
-            out = each(ring(reference), torch.ones(100, 3))
-            counts.append(allocations.now)
-        del out
-    assert counts[1] - counts[0] == expected.block
-    assert expected.boundary == 100 * 32 * 4
-    assert estimate(network(layers=3, stack="reversible"), ring(reference), torch.ones(100, 3), loss).block == 0
-
-
-@pytest.mark.parametrize("sparse", [False, True])
-def test_the_trial_leaves_no_trace(sparse, reference):
-    deep, x = network(layers=3, norm="lip+batch", dropout=0.5, checkpoint_every=2), torch.randn(100, 3)
-    x = x.to_sparse().coalesce() if sparse else x
-    before = {name: value.clone() for name, value in deep.state_dict().items()}
-    state = torch.get_rng_state()
-    estimate(deep, ring(reference), x, loss)
-    assert torch.equal(torch.get_rng_state(), state)
-    assert all(torch.equal(value, before[name]) for name, value in deep.state_dict().items())
-    assert all(p.grad is None for p in deep.parameters())
-    assert deep.checkpoint_every == 2 and deep.training
-
-
-def test_a_run_is_the_same_with_and_without_the_trial(small_spec, load_for):
-    records = []
-    for tried in (False, True):
-        training = Training(small_spec, load_for(small_spec), torch.device("cpu"))
-        if tried:
-            estimate(training.network, *training.example())
-        records.append([(training.step().train_loss, training.step().grad_norm), training.network.state_dict()])
-    assert records[0][0] == records[1][0]
-    assert all(torch.equal(value, records[1][1][name]) for name, value in records[0][1].items())
-
-
-SIZES = Estimate(now=1000, step=300, block=100, boundary=10, layers=20, probed=2)
-
-
-@pytest.mark.parametrize(
-    ("every", "peak"),
-    [(0, 1300 + 18 * 100), (20, 3100), (50, 3100), (1, 1300 - 100 + 190), (5, 1300 + 300 + 30), (7, 1300 + 500 + 20)],
-)
-def test_the_peak_of_checkpoints_is_segments_and_one_of_them_unfolded(every, peak):
-    assert SIZES.peak(every) == peak
-
-
-def free_for(every: int) -> int:
-    return int(MARGIN * (SIZES.peak(every) - SIZES.now)) + 1
-
-
-@pytest.mark.parametrize(("free_of", "chosen"), [(0, 0), (19, 19), (7, 7), (5, 5), (2, 2)])
-def test_auto_takes_the_largest_distance_that_fits(free_of, chosen):
-    plan = plan_memory(SIZES, "auto", free_for(free_of))
-    assert (plan.checkpoint_every, plan.fits, plan.chosen) == (chosen, True, chosen > 0)
-    assert plan.peak == SIZES.peak(chosen)
-    assert plan.notable == (chosen > 0)
-    assert plan.frugal  # what the allocator holds would not fit
-    assert not plan_memory(SIZES, "auto", 3 * (SIZES.peak(0) - SIZES.now)).frugal
-
-
-def test_where_nothing_fits_the_least_is_taken_and_said():
-    plan = plan_memory(SIZES, "auto", 100)
-    assert plan.peak == min(SIZES.peak(every) for every in range(20))
-    assert plan.checkpoint_every == 2  # as little as 1, and one block less to compute twice
-    assert plan.notable and not plan.fits
-
-
-def test_an_explicit_distance_is_kept():
-    for free in (10, 10**9):
-        plan = plan_memory(SIZES, "6", free)
-        assert (plan.checkpoint_every, plan.chosen, plan.fits) == (6, False, free > 10)
-        assert plan.frugal
-    assert not plan_memory(SIZES, "0", 10**9).frugal
-
-
-def test_a_reversible_stack_has_nothing_to_choose():
-    plan = plan_memory(Estimate(now=1000, step=300, block=0, boundary=10, layers=20, probed=2), "auto", 100)
-    assert (plan.checkpoint_every, plan.peak, plan.chosen, plan.fits) == (0, 1300, False, False)
-    assert plan.frugal
-
-
-def test_a_single_layer_is_an_ordinary_run(reference):
-    expected = estimate(network(layers=1), ring(reference), torch.ones(100, 3), loss)
-    plan = plan_memory(expected, "auto", 2**40)
-    assert expected.block > 0 and expected.peak(0) == expected.now + expected.step
-    assert (plan.checkpoint_every, plan.frugal) == (0, False)
-
-
-def test_a_big_run_is_notable():
-    assert plan_memory(Estimate(2**29, 2**29, 2**20, 10, 20, 2), "0", 2**40).notable
-
-
-# Every configuration in a child that inherits the imports, whose largest memory is its own.
-MEASURE = """
-import json, os, sys
-import torch
-from lipgnn.memory import estimate
-from lipgnn.models import DeepGNN
-from lipgnn.runtime import dgl, peak_memory_mb
-from lipgnn.system_memory import memory_returned
-
-def measure(options):
-    draw = torch.Generator().manual_seed(0)
-    nodes, edges = 12_000, 50_000
-    graph = dgl.add_self_loop(dgl.graph(tuple(torch.randint(nodes, (2, edges), generator=draw)), num_nodes=nodes))
-    x, labels = torch.randn(nodes, 32, generator=draw), torch.randint(5, (nodes,), generator=draw)
-    network = DeepGNN(32, 5, hidden=16, heads=8, residual="scaled", **options)
-    loss = lambda logits: torch.nn.functional.cross_entropy(logits, labels)
-    expected = estimate(network, graph, x, loss)
+def test_a_system_without_glibc_is_left_alone(monkeypatch):
+    monkeypatch.setattr(system_memory.ctypes, "CDLL", lambda name: object())
     with memory_returned():
-        loss(network(graph, x)).backward()
-    return expected.peak(network.checkpoint_every) / 2**20, peak_memory_mb(), expected.now / 2**20
-
-for options in json.loads(sys.argv[1]):
-    if (child := os.fork()) == 0:
-        print(json.dumps(measure(options)), flush=True)
-        os._exit(0)
-    os.waitpid(child, 0)
-"""
-
-
-def test_the_estimate_is_within_a_quarter_of_what_the_system_measures():
-    cases = [
-        {"model": "gcn", "layers": 24},
-        {"model": "gat", "norm": "lip", "layers": 12, "checkpoint_every": 6},
-        {"model": "gat", "norm": "lip", "layers": 4, "stack": "reversible"},
-    ]
-    done = subprocess.run([sys.executable, "-c", MEASURE, json.dumps(cases)], capture_output=True, text=True)
-    assert done.returncode == 0 and not done.stderr, done.stderr
-    measured = [json.loads(line) for line in done.stdout.splitlines()]
-    assert len(measured) == 3
-    for expected, peak, now in measured:
-        assert 0.75 < expected / peak < 1.25
-        assert peak > now
-    growth = [(expected - now) / (peak - now) for expected, peak, now in measured[:2]]
-    assert all(0.7 < share < 1.3 for share in growth), growth
+        pass
