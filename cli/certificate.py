@@ -16,8 +16,8 @@ from lipgnn.errors import UsageError
 if TYPE_CHECKING:
     import torch
 
-    from lipgnn.checkpoint import SavedModel
     from lipgnn.datasets import Dataset
+    from lipgnn.training.checkpoint import SavedModel
 
 
 def certify_options(command: Callable[..., Any]) -> Callable[..., Any]:

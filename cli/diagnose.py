@@ -14,16 +14,16 @@ from cli import console
 from cli.diagnose_view import show_diagnosis, show_epochs, write_files
 from cli.evaluate import data_for
 from cli.options import config_option, debug_option, json_option, preset_option, results_option, spec_options_but
-from lipgnn.config import resolve
 from lipgnn.errors import UsageError
-from lipgnn.spec import RunSpec
-from lipgnn.store import Store
+from lipgnn.results.store import Store
+from lipgnn.spec.run import RunSpec
+from lipgnn.spec.sources import resolve
 
 if TYPE_CHECKING:
     from lipgnn.datasets import Dataset, TreeDataset
     from lipgnn.diagnose.data import WholeData
     from lipgnn.diagnose.paths import Part
-    from lipgnn.models import DeepGNN
+    from lipgnn.network.deep import DeepGNN
 
 EPILOG = """\b
 Examples:
@@ -137,7 +137,7 @@ def _saved(reference: str, store: Store, *, initial: bool) -> Subject:
 
     path = model_path(reference, store)
 
-    from lipgnn.checkpoint import load_model
+    from lipgnn.training.checkpoint import load_model
 
     saved = load_model(path)
     dataset = data_for(saved, None, None)
@@ -154,7 +154,7 @@ def _new(spec: RunSpec) -> Subject:
 
 
 def _first_network(spec: RunSpec, dataset: Dataset | TreeDataset) -> DeepGNN:
-    from lipgnn.models import DeepGNN
+    from lipgnn.network.deep import DeepGNN
     from lipgnn.runtime import seed_all
 
     seed_all(spec.seed)
@@ -228,7 +228,7 @@ def _numbers(part: Part) -> dict[str, float | None]:
 
 def _show_epochs(reference: str | None, store: Store, table: Path | None, figure: Path | None, *, as_json: bool) -> int:
     from lipgnn.diagnose.over import by_epoch, by_layer, recorded_similarity
-    from lipgnn.store import Run
+    from lipgnn.results.store import Run
 
     if reference is None:
         raise UsageError("Only a run has epochs.", "Give its id.")

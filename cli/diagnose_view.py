@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli import console
-from lipgnn.config import command_for
 from lipgnn.errors import UsageError
 from lipgnn.files import write_atomic
-from lipgnn.spec import RunSpec
+from lipgnn.spec.run import RunSpec
+from lipgnn.spec.sources import command_for
 
 if TYPE_CHECKING:
     from lipgnn.diagnose.verdict import Verdict
@@ -96,8 +96,8 @@ def show_epochs(found: Mapping[str, Any], table: Path | None, figure: Path | Non
     if table:
         _write_csv(table, rows)
     if figure:
-        from lipgnn.report.figures import draw
-        from lipgnn.report.series import Panel, Point, Series
+        from lipgnn.report.figures.draw import draw
+        from lipgnn.report.figures.series import Panel, Point, Series
 
         layers = [
             Series(
@@ -119,7 +119,7 @@ def write_files(diagnosis: Mapping[str, Any], table: Path | None, figure: Path |
     if table:
         _write_csv(table, diagnosis["layers"])
     if figure:
-        from lipgnn.report.layers import draw_layers
+        from lipgnn.report.figures.layers import draw_layers
 
         spec = diagnosis["spec"]
         title = f"{spec['model']}, {spec['layers']} layers, {spec['dataset']}, at {diagnosis['at']}"
@@ -186,7 +186,7 @@ def _suffix(figure: Path) -> str:
 
 
 def _write_csv(path: Path, rows: Sequence[Mapping[str, Any]]) -> None:
-    from lipgnn.report.formats import to_csv
+    from lipgnn.report.view.formats import to_csv
 
     _write(path, to_csv(rows).encode())
 

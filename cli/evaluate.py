@@ -13,11 +13,11 @@ from cli.certificate import certificate_of, certify_arguments, certify_options, 
 from cli.options import debug_option, json_option, results_option
 from lipgnn.catalog import METRICS
 from lipgnn.errors import DataError
-from lipgnn.store import Store
+from lipgnn.results.store import Store
 
 if TYPE_CHECKING:
-    from lipgnn.checkpoint import SavedModel
     from lipgnn.datasets import Dataset
+    from lipgnn.training.checkpoint import SavedModel
 
 EPILOG = """\b
 Examples:
@@ -55,9 +55,9 @@ def command(
 
     path = model_path(model, Store(results))
 
-    from lipgnn.checkpoint import load_model
     from lipgnn.evaluate import evaluate
     from lipgnn.runtime import choose_device
+    from lipgnn.training.checkpoint import load_model
 
     saved = load_model(path)
     data = data_for(saved, dataset, split)

@@ -9,8 +9,8 @@ from typing import Any
 
 import click
 
-from lipgnn.presets import PRESETS
-from lipgnn.spec import FIELDS
+from lipgnn.spec.presets import PRESETS
+from lipgnn.spec.run import FIELDS
 
 Command = Callable[..., Any]
 

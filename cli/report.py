@@ -17,12 +17,12 @@ from cli.report_study import merge_conditions, read_runs
 from cli.report_update import update_page
 from lipgnn.errors import UsageError
 from lipgnn.files import to_json, write_atomic
-from lipgnn.recorded import RECORDS, record_of
+from lipgnn.results.recordings import RECORDS, record_of
 
 if TYPE_CHECKING:
-    from lipgnn.report.printed import Printed
-    from lipgnn.report.rows import Results
-    from lipgnn.report.table import Table
+    from lipgnn.report.table.cells import Table
+    from lipgnn.report.view.printed import Printed
+    from lipgnn.results.rows import Results
 
 EPILOG = """\b
 Examples:
@@ -65,10 +65,10 @@ class Names(click.ParamType):
 )
 @click.option(
     "--value",
-    default="test_acc",
+    default="test_score",
     metavar="NAME",
     help="The number shown; log10_growth is that of recorded gradients from the last layer to the first.  "
-    f"[default: test_acc; for --figure {', '.join(RECORDED)} the first that is recorded]",
+    f"[default: test_score; for --figure {', '.join(RECORDED)} the first that is recorded]",
 )
 @click.option("--over", type=Names(), default="seed", show_default=True, help="Fields to average over.")
 @click.option("--best", type=Names(), default="", help="Fields to choose in every cell by mean validation accuracy.")
@@ -119,9 +119,9 @@ def command(
     """
     if update:
         return update_page(ctx, update)
-    from lipgnn.report.layout import GROWTH, keep_where
-    from lipgnn.report.printed import as_printed
-    from lipgnn.report.profiles import with_growth
+    from lipgnn.report.figures.profiles import with_growth
+    from lipgnn.report.table.layout import GROWTH, keep_where
+    from lipgnn.report.view.printed import as_printed
 
     found, defaults = read_runs(study, scale, protocol, results, sources)
     given = {name for name in ctx.params if ctx.get_parameter_source(name) is not ParameterSource.DEFAULT}
@@ -138,7 +138,7 @@ def command(
     if figure in RECORDED:
         records = defaults.get("record") or ("similarity" if figure == "profile" else "gradients",)
         value = value if record_of(value) or "value" in given else RECORDS[records[0]][0]
-        options["value"] = "test_acc"
+        options["value"] = "test_score"
     papers = defaults.get("papers", ("",))
     runs = keep_where(found.rows, where)
     if options["value"] == GROWTH:
@@ -154,7 +154,7 @@ def command(
     else:
         _write_table(table, as_printed(table, bold=bold, underline=underline), form, output, typed)
     if page:
-        from lipgnn.report.page import render_page
+        from lipgnn.report.view.page import render_page
 
         _write(page, render_page(table, as_printed(table, bold=bold, underline=underline), found, typed))
     elif not as_json:
@@ -172,10 +172,10 @@ def _table(
     papers: tuple[str, ...],
     **layout: Any,
 ) -> Table:
-    from lipgnn.report.layout import choose_layout
-    from lipgnn.report.published import read_published
-    from lipgnn.report.table import add_published, build_table, compare, sort_rows
-    from lipgnn.report.whole import complete_published
+    from lipgnn.report.table.cells import add_published, build_table, compare, sort_rows
+    from lipgnn.report.table.layout import choose_layout
+    from lipgnn.report.table.published import read_published
+    from lipgnn.report.table.whole import complete_published
 
     table = build_table(runs, choose_layout(runs, **layout))
     if baseline:
@@ -207,7 +207,7 @@ def _form(form: str | None, output: Path | None, figure: str | None, as_json: bo
 
 
 def _write_table(table: Table, printed: Printed, form: str, output: Path | None, typed: str) -> None:
-    from lipgnn.report import formats
+    from lipgnn.report.view import formats
 
     if form == "text" and output is None:
         _show(printed)
@@ -229,11 +229,11 @@ def _write_table(table: Table, printed: Printed, form: str, output: Path | None,
 
 
 def _write_figure(table: Table, found: Results, kind: str, value: str, output: Path, *, with_data: bool) -> None:
-    from lipgnn.report.figures import draw
-    from lipgnn.report.formats import to_csv
-    from lipgnn.report.gradients import gradient_panels
-    from lipgnn.report.profiles import profile_panels, scatter_panels
-    from lipgnn.report.series import panels_of, records
+    from lipgnn.report.figures.draw import draw
+    from lipgnn.report.figures.gradients import gradient_panels
+    from lipgnn.report.figures.profiles import profile_panels, scatter_panels
+    from lipgnn.report.figures.series import panels_of, records
+    from lipgnn.report.view.formats import to_csv
 
     make = {
         "heat": lambda: gradient_panels("heat", table, found, value),
@@ -253,7 +253,7 @@ def _write(path: Path, content: bytes) -> None:
 
 
 def _show(printed: Printed) -> None:
-    from lipgnn.report.formats import flat_headers
+    from lipgnn.report.view.formats import flat_headers
 
     def pieces(labels: Sequence[str], entries: Sequence[Any]) -> list[list[tuple[str, str | None]]]:
         return [*([(label, None)] for label in labels), *([(e.text, e.mark), (e.remark, None)] for e in entries)]

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from cli import console
 
 if TYPE_CHECKING:
-    from lipgnn.report.rows import Results
+    from lipgnn.results.rows import Results
 
 
 def read_runs(
@@ -24,16 +24,16 @@ def read_runs(
     ------
     UsageError : an unknown study, scale or protocol, or nothing computed of it.
     """
-    from lipgnn.kept import results_of
-    from lipgnn.report.rows import read_results
-    from lipgnn.study import check_within_study, read_study
+    from lipgnn.results.archive import results_of
+    from lipgnn.results.rows import read_results
+    from lipgnn.spec.study import check_within_study, read_study
 
     check_within_study(name, scale, protocol)
     if name is None:
         return read_results(sources or [results]), {}
     study = read_study(name)
     found, choice = results_of(study, results, sources, scale=scale, protocol=protocol)
-    value = study.values.get(choice.protocol) or study.report.get("value", "test_acc")
+    value = study.values.get(choice.protocol) or study.report.get("value", "test_score")
     console.note(choice.heading)
     given = {"baseline": study.report.get("compare"), "value": value, "record": study.record}
     return found, {**study.report, **given}

@@ -21,7 +21,7 @@ def update_page(ctx: click.Context, path: Path) -> int:
     ----------
     ctx : of the command `report`, which also prints the tables.
     """
-    from lipgnn.report.blocks import update_blocks
+    from lipgnn.report.view.blocks import update_blocks
 
     for name in ctx.params:
         if name != "update" and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:

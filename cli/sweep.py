@@ -17,15 +17,15 @@ from cli.options import debug_option, json_option, list_options, preset_option, 
 from cli.signals import StopRequest
 from cli.sweep_plan import show_plan
 from cli.sweep_view import SweepView
-from lipgnn.engines import ENGINES, Orders, make_engine
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.files import ensure_writable
-from lipgnn.grid import Grid, parse_list, read_grid, runs_of
-from lipgnn.kept import keep, kept_path, read_all_kept, read_kept
-from lipgnn.plan import RETRIES, Plan, make_plan, outline
-from lipgnn.store import Store
-from lipgnn.study import Choice, check_within_study, read_study
-from lipgnn.sweep import Engine, Summary, run_sweep, summary_json
+from lipgnn.results.archive import keep, kept_path, read_all_kept, read_kept
+from lipgnn.results.store import Store
+from lipgnn.spec.grid import Grid, parse_list, read_grid, runs_of
+from lipgnn.spec.study import Choice, check_within_study, read_study
+from lipgnn.sweep.engines import ENGINES, Orders, make_engine
+from lipgnn.sweep.plan import RETRIES, Plan, make_plan, outline
+from lipgnn.sweep.run import Engine, Summary, run_sweep, summary_json
 
 EPILOG = """\b
 Examples:

@@ -8,7 +8,7 @@ from typing import Any
 
 from cli import console
 from cli.sweep_view import differing
-from lipgnn.plan import DONE, STATES, Cell, Plan
+from lipgnn.sweep.plan import DONE, STATES, Cell, Plan
 
 
 def show_plan(plan: Plan, others: Mapping[str, Plan], *, as_json: bool) -> None:

@@ -6,9 +6,9 @@ from collections.abc import Sequence
 
 from cli import console
 from cli.progress import LiveLines
-from lipgnn.engines.events import Ended, Event, Progress
-from lipgnn.plan import Cell, Plan
-from lipgnn.spec import FIELDS
+from lipgnn.spec.run import FIELDS
+from lipgnn.sweep.engines.events import Ended, Event, Progress
+from lipgnn.sweep.plan import Cell, Plan
 
 _GOOD = ("done", "elsewhere")
 
@@ -51,7 +51,7 @@ class SweepView:
         """Take in one event."""
         label = self.labels[event.cell.run_id]
         if isinstance(event, Progress):
-            accuracy = "" if event.val_acc is None else f"  val {event.val_acc:.3f}"
+            accuracy = "" if event.val_score is None else f"  val {event.val_score:.3f}"
             self.live.worker(event.worker, f"{label}  epoch {event.epoch}/{event.cell.spec.epochs}{accuracy}")
             return
         self._count(event, label)
@@ -64,13 +64,13 @@ class SweepView:
             return
         self.ended += 1
         result = event.result
-        if result and result["val_acc"] is not None and (self.best is None or result["val_acc"] > self.best[0]):
-            self.best = (result["val_acc"], label)
+        if result and result["val_score"] is not None and (self.best is None or result["val_score"] > self.best[0]):
+            self.best = (result["val_score"], label)
         progress = f"[{self.ended}/{self.total}]"
         if event.status in _GOOD:
             if not self.quiet and not self.live.on_terminal:
                 console.note(
-                    f"{progress} {event.status}  {label}  val {result['val_acc']:.3f}  test {result['test_acc']:.3f}  "
+                    f"{progress} {event.status}  {label}  val {result['val_score']:.3f}  test {result['test_score']:.3f}  "
                     f"{result['seconds']:.1f} s"
                 )
         else:

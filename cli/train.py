@@ -14,15 +14,15 @@ from cli.options import config_option, debug_option, json_option, preset_option,
 from cli.progress import EpochProgress
 from cli.signals import StopRequest
 from lipgnn.catalog import ATTENTION_MODELS, METRICS
-from lipgnn.config import Resolved, command_for, resolve, unknown_variables
-from lipgnn.recorded import RECORDS
-from lipgnn.spec import FIELDS, RunSpec
-from lipgnn.store import Store
+from lipgnn.results.recordings import RECORDS
+from lipgnn.results.store import Store
+from lipgnn.spec.run import FIELDS, RunSpec
+from lipgnn.spec.sources import Resolved, command_for, resolve, unknown_variables
 
 if TYPE_CHECKING:
-    from lipgnn.memory import MemoryPlan
-    from lipgnn.train import Started
-    from lipgnn.training import Epoch
+    from lipgnn.training.loop import Started
+    from lipgnn.training.memory import MemoryPlan
+    from lipgnn.training.state import Epoch
 
 EPILOG = """\b
 Examples:
@@ -94,7 +94,7 @@ def _run(
     dataset = load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
     ensure_writable(store.root)
 
-    from lipgnn.train import Finished, Started, train
+    from lipgnn.training.loop import Finished, Started, train
 
     ran = False
     with StopRequest() as stop, EpochProgress(spec.epochs, quiet=quiet, every_epoch=verbose) as progress:
@@ -120,7 +120,7 @@ def _run(
 def _opening(event: Started, resolved: Resolved) -> str:
     spec = resolved.spec
     going_on = f", going on after epoch {event.resumed_epoch}" if event.resumed_epoch else ""
-    stack = _stack_words(spec.stack, str(event.memory.checkpoint_every))
+    stack = _stack_words(spec.stack, str(event.memory.recompute_every))
     return (
         f"Run {event.run_id}: {spec.model} with {spec.layers} layers{stack}, norm {spec.norm}, on {spec.dataset}; "
         f"{event.parameters:,} parameters; {event.device} ({event.device_reason}), "
@@ -128,17 +128,17 @@ def _opening(event: Started, resolved: Resolved) -> str:
     )
 
 
-def _stack_words(stack: str, checkpoint_every: str) -> str:
+def _stack_words(stack: str, recompute_every: str) -> str:
     """How the layers are stacked, where that is not the usual way."""
     if stack != "plain":
         return f" ({stack} stack)"
-    return "" if checkpoint_every in ("0", "auto") else f" (checkpoint every {checkpoint_every})"
+    return "" if recompute_every in ("0", "auto") else f" (checkpoint every {recompute_every})"
 
 
 def _expected_memory(memory: MemoryPlan) -> str:
     text = f"Expected peak memory {memory.peak / 2**30:.2f} GB; {memory.free / 2**30:.2f} GB are free"
     if memory.chosen:
-        text += f", so --checkpoint-every {memory.checkpoint_every} is used"
+        text += f", so --recompute-every {memory.recompute_every} is used"
     if not memory.fits:
         text += "; that may not be enough, and --stack reversible or a smaller --hidden would need less"
     return text + "."
@@ -147,7 +147,7 @@ def _expected_memory(memory: MemoryPlan) -> str:
 def _status(event: Epoch, epochs: int) -> str:
     return (
         f"epoch {event.epoch:>{len(str(epochs))}}/{epochs}  loss {event.train_loss:.4f}  "
-        f"train {event.train_acc:.3f}  val {event.val_acc:.3f}  grad {event.grad_norm:.2g}"
+        f"train {event.train_score:.3f}  val {event.val_score:.3f}  grad {event.grad_norm:.2g}"
     )
 
 
@@ -162,10 +162,10 @@ def _summarize(result: dict[str, Any], metric: str, results: Path) -> None:
     accuracies = [
         (label, console.DASH if result[key] is None else f"{result[key]:.3f}")
         for label, key in (
-            (f"test {metric}", "test_acc"),
-            (f"validation {metric}", "val_acc"),
-            (f"training {metric}", "train_acc"),
-            (f"test {metric}, last epoch", "last_test_acc"),
+            (f"test {metric}", "test_score"),
+            (f"validation {metric}", "val_score"),
+            (f"training {metric}", "train_score"),
+            (f"test {metric}, last epoch", "last_test_score"),
         )
     ]
     per_epoch = result["seconds_per_epoch"]
@@ -182,7 +182,7 @@ def _summarize(result: dict[str, Any], metric: str, results: Path) -> None:
     ]
     if not done:
         facts.insert(0, ("diverged", f"not finite: {result['diverged_at']}; the last good state is kept"))
-    stack = _stack_words(result["stack"], result["checkpoint_every"])
+    stack = _stack_words(result["stack"], result["recompute_every"])
     title = f"{result['model']}, {result['layers']} layers{stack}, norm {result['norm']}, {result['dataset']}"
     console.print_panel(title, facts, good=done)
     store = [] if results == Path("results") else ["--results", str(results)]

@@ -120,8 +120,8 @@ DATASETS: dict[str, DatasetEntry] = {
 UNDIRECTED = ":undirected"
 """Behind the name or path of a data set: every edge in both directions."""
 
-# The metrics of data sets (see lipgnn.metrics), in words.
-METRICS = {"acc": "accuracy", "rocauc": "ROC-AUC"}
+# The metrics of data sets (see lipgnn.tasks.metrics), in words.
+METRICS = {"accuracy": "accuracy", "roc-auc": "ROC-AUC"}
 
 # "svd" is a substitute made from the graph, for data whose own features are not at hand.
 FEATURE_FORMS = ("raw", "row", "svd")

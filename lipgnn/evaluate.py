@@ -9,15 +9,15 @@ from typing import Any
 
 import torch
 
-from lipgnn.batches import batches_of, logits_of
-from lipgnn.checkpoint import SavedModel
 from lipgnn.datasets import Dataset, TreeDataset
-from lipgnn.diagnose.measures import attention_entropy
 from lipgnn.errors import DataError
-from lipgnn.metrics import score
-from lipgnn.neighbors_match import is_trees
+from lipgnn.measures.features import attention_entropy
 from lipgnn.nn.attention import spread_of
-from lipgnn.store import Store
+from lipgnn.results.store import Store
+from lipgnn.tasks.batches import batches_of, logits_of
+from lipgnn.tasks.metrics import score
+from lipgnn.tasks.neighbors_match import is_trees
+from lipgnn.training.checkpoint import SavedModel
 
 
 @dataclass(frozen=True)
@@ -26,7 +26,7 @@ class Evaluation:
 
     Attributes
     ----------
-    metric : "acc" or "rocauc" (see lipgnn.metrics).
+    metric : "accuracy" or "roc-auc" (see lipgnn.tasks.metrics).
     accuracy : the metric on every part of the split: train, val, test.
     classes : for every class of the test part: name, support, precision, recall, f1 (None where undefined). None if
         labels are no classes.
@@ -60,7 +60,7 @@ def evaluate(saved: SavedModel, dataset: Dataset | TreeDataset, device: torch.de
         for part, items in batches.parts.items()
     }
     confusion = classes = entropy = None
-    if dataset.metric == "acc":
+    if dataset.metric == "accuracy":
         test = batches.parts["test"]
         confusion = _confusion(labels[test], logits[test].argmax(dim=1), dataset.num_classes)
         names = saved.class_names or dataset.class_names or [str(k) for k in range(dataset.num_classes)]

@@ -105,7 +105,7 @@ def each_kernel(request):
 @pytest.fixture
 def small_spec():
     """A run of a few milliseconds an epoch, with everything that must survive a resume switched on."""
-    from lipgnn.spec import RunSpec
+    from lipgnn.spec.run import RunSpec
 
     return RunSpec(
         dataset="planted",
@@ -132,13 +132,13 @@ def load_for():
 
 @pytest.fixture(scope="session")
 def result_row():
-    """A run as results have it: result_row(norm="lip", seed=1, test_acc=0.8); val_acc is test_acc unless given."""
+    """A run as results have it: result_row(norm="lip", seed=1, test_score=0.8); val_score is test_score unless given."""
     from lipgnn.files import sha256, to_json
-    from lipgnn.spec import RunSpec
+    from lipgnn.spec.run import RunSpec
 
     def make(**values):
         spec = {**RunSpec(device="cpu").to_dict(), "fingerprint": "f" * 16, **values}
-        accuracy = values.get("test_acc", 0.5)
+        accuracy = values.get("test_score", 0.5)
         return {
             **spec,
             "run_id": sha256(to_json(spec))[:12],
@@ -146,10 +146,10 @@ def result_row():
             "epochs_run": 20,
             "best_epoch": 10,
             "epochs_to_90": 5,
-            "train_acc": 1.0,
-            "val_acc": accuracy,
-            "test_acc": accuracy,
-            "last_test_acc": 0.5,
+            "train_score": 1.0,
+            "val_score": accuracy,
+            "test_score": accuracy,
+            "last_test_score": 0.5,
             "train_loss": 0.25,
             "val_loss": 0.75,
             "max_grad_norm": 1.5,
@@ -169,7 +169,7 @@ def result_row():
 def write_store():
     """Write rows as a store without the care that a real run takes: write_store(folder, rows) -> folder."""
     from lipgnn.files import to_json
-    from lipgnn.store import Store
+    from lipgnn.results.store import Store
 
     def write(folder, rows):
         for row in rows:

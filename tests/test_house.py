@@ -16,64 +16,64 @@ LEVELS = [
     (
         "lipgnn.files",
         "lipgnn.catalog",
-        "lipgnn.compatibility",
-        "lipgnn.presets",
-        "lipgnn.neighbors_match",
-        "lipgnn.claims",
+        "lipgnn.spec.rules",
+        "lipgnn.spec.presets",
+        "lipgnn.tasks.neighbors_match",
+        "lipgnn.results.claims",
     ),
-    ("lipgnn.spec", "lipgnn.runtime", "lipgnn.system_memory"),
-    ("lipgnn.config", "lipgnn.grid", "lipgnn.study", "lipgnn.norms", "lipgnn.kernels"),
+    ("lipgnn.spec.run", "lipgnn.runtime", "lipgnn.memory"),
+    ("lipgnn.spec.sources", "lipgnn.spec.grid", "lipgnn.spec.study", "lipgnn.norms", "lipgnn.kernels"),
     ("lipgnn.nn",),
-    ("lipgnn.models", "lipgnn.architecture", "lipgnn.blocks", "lipgnn.flow", "lipgnn.recompute", "lipgnn.reversible"),
+    ("lipgnn.network.deep", "lipgnn.network.build", "lipgnn.network.blocks", "lipgnn.network.hops", "lipgnn.network.recompute", "lipgnn.network.reversible"),
     (
-        "lipgnn.batches",
+        "lipgnn.tasks.batches",
         "lipgnn.datasets",
-        "lipgnn.metrics",
-        "lipgnn.store",
-        "lipgnn.recorded",
-        "lipgnn.recording",
-        "lipgnn.checkpoint",
-        "lipgnn.diagnose.measures",
-        "lipgnn.diagnose.walk",
-        "lipgnn.divergence",
-        "lipgnn.optimizer",
-        "lipgnn.memory",
-        "lipgnn.training",
+        "lipgnn.tasks.metrics",
+        "lipgnn.results.store",
+        "lipgnn.results.recordings",
+        "lipgnn.training.recorders.gradients",
+        "lipgnn.training.checkpoint",
+        "lipgnn.measures.features",
+        "lipgnn.measures.walk",
+        "lipgnn.training.divergence",
+        "lipgnn.training.optimizer",
+        "lipgnn.training.memory",
+        "lipgnn.training.state",
     ),
     (
-        "lipgnn.train",
+        "lipgnn.training.loop",
         "lipgnn.evaluate",
         "lipgnn.certify",
         "lipgnn.diagnose",
-        "lipgnn.plan",
+        "lipgnn.sweep.plan",
         "lipgnn.report",
-        "lipgnn.estimate",
-        "lipgnn.kept",
+        "lipgnn.sweep.estimate",
+        "lipgnn.results.archive",
     ),
-    ("lipgnn.worker", "lipgnn.engines"),
-    ("lipgnn.sweep", "lipgnn.bench"),
+    ("lipgnn.sweep.worker", "lipgnn.sweep.engines"),
+    ("lipgnn.sweep.run", "lipgnn.bench"),
     ("cli",),
 ]
-TORCH_FREE = ["lipgnn", "lipgnn.catalog", "lipgnn.config", "lipgnn.datasets", "lipgnn.runtime", "lipgnn.spec"]
+TORCH_FREE = ["lipgnn", "lipgnn.catalog", "lipgnn.spec.sources", "lipgnn.datasets", "lipgnn.runtime", "lipgnn.spec.run"]
 TORCH_FREE += [
-    "lipgnn.presets",
-    "lipgnn.store",
-    "lipgnn.recorded",
-    "lipgnn.grid",
-    "lipgnn.study",
-    "lipgnn.estimate",
-    "lipgnn.kept",
-    "lipgnn.plan",
-    "lipgnn.sweep",
-    "lipgnn.engines.ray",
-    "lipgnn.engines.slurm",
+    "lipgnn.spec.presets",
+    "lipgnn.results.store",
+    "lipgnn.results.recordings",
+    "lipgnn.spec.grid",
+    "lipgnn.spec.study",
+    "lipgnn.sweep.estimate",
+    "lipgnn.results.archive",
+    "lipgnn.sweep.plan",
+    "lipgnn.sweep.run",
+    "lipgnn.sweep.engines.ray",
+    "lipgnn.sweep.engines.slurm",
     "lipgnn.bench.compare",
     "lipgnn.bench.graphs",
     "lipgnn.bench.start",
     "lipgnn.bench.store",
     "lipgnn.bench.sweep",
-    "lipgnn.report.page",
-    "lipgnn.report.blocks",
+    "lipgnn.report.view.page",
+    "lipgnn.report.view.blocks",
     "cli.main",
     "cli.train",
     "cli.sweep",
@@ -140,7 +140,7 @@ FORBIDDEN = {"eval", "exec", "pickle.load", "pickle.loads", "torch.load", "yaml.
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)
 def test_nothing_can_run_foreign_code(path):
-    """The one unpickler there is subclasses pickle.Unpickler and is restricted; see lipgnn.datasets.pickles."""
+    """The one unpickler there is subclasses pickle.Unpickler and is restricted; see lipgnn.datasets.formats.pickles."""
     for node in ast.walk(ast.parse(path.read_text())):
         if isinstance(node, ast.Call):
             called = ast.unparse(node.func)
@@ -151,7 +151,7 @@ def test_nothing_can_run_foreign_code(path):
                 truth = isinstance(keyword.value, ast.Constant) and keyword.value.value is True
                 assert not (keyword.arg in ("allow_pickle", "shell") and truth), f"line {node.lineno}"
         if isinstance(node, ast.Attribute) and node.attr == "Unpickler":
-            assert name_of(path) == "lipgnn.datasets.pickles"
+            assert name_of(path) == "lipgnn.datasets.formats.pickles"
 
 
 @pytest.mark.parametrize("module", TORCH_FREE)

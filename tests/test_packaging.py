@@ -74,9 +74,9 @@ def test_the_wheel_holds_the_packages_and_the_data_and_nothing_else(outside):
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     modules = {str(path.relative_to(ROOT)) for top in ("lipgnn", "cli") for path in (ROOT / top).rglob("*.py")}
     data = {f"lipgnn/data/{name}.npz" for name in ("cora", "citeseer", "pubmed")}
-    data |= {f"lipgnn/studies/{path.name}" for path in (ROOT / "lipgnn" / "studies").iterdir()}
+    data |= {f"lipgnn/spec/studies/{path.name}" for path in (ROOT / "lipgnn" / "spec" / "studies").iterdir()}
     kernel = {f"lipgnn/kernels/_native{importlib.machinery.EXTENSION_SUFFIXES[0]}"}
-    assert names == modules | data | kernel | {"lipgnn/report/published.csv", "lipgnn/report/page.html"}
+    assert names == modules | data | kernel | {"lipgnn/report/table/published.csv", "lipgnn/report/view/page.html"}
 
 
 def test_the_bounds_of_the_dependencies_are_those_that_were_tried():

@@ -4,7 +4,7 @@ import shutil
 
 import pytest
 
-from lipgnn.study import read_study, study_names
+from lipgnn.spec.study import read_study, study_names
 
 
 @pytest.mark.parametrize("page", ["README.md", "results/README.md", "results/studies/README.md"])

@@ -48,7 +48,7 @@ Examples:
 @model_option
 @click.option("--stack", type=click.Choice(list(STACKS)), default="plain", show_default=True, help="As in train.")
 @click.option(
-    "--checkpoint-every", type=click.IntRange(min=0), default=0, show_default=True, help="As in train, but never auto."
+    "--recompute-every", type=click.IntRange(min=0), default=0, show_default=True, help="As in train, but never auto."
 )
 @click.option("--dropout", default="0.6", show_default=True, metavar="X", help="As in train.")
 @effort_options(5)
@@ -65,7 +65,7 @@ def train(
     peak: bool,
     csv: Path | None,
     as_json: bool,
-    checkpoint_every: int,
+    recompute_every: int,
     **options: Any,
 ) -> int:
     """Time whole epochs of deep networks, training step and evaluation.
@@ -81,7 +81,7 @@ def train(
 
     from lipgnn.bench.train import bench_train, spec_for
 
-    options |= {"checkpoint_every": str(checkpoint_every), "norm": norms[0]}
+    options |= {"recompute_every": str(recompute_every), "norm": norms[0]}
     specs = [
         spec_for(choice, layers=depth, heads=each_heads, hidden=width, **options)
         for depth, each_heads, width in itertools.product(layers, heads, widths)

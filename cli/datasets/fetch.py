@@ -11,7 +11,7 @@ from cli.options import debug_option, json_option
 from cli.progress import ByteProgress
 
 if TYPE_CHECKING:
-    from lipgnn.datasets.fetch import Offer
+    from lipgnn.datasets.fetching.fetch import Offer
 
 EPILOG = """\b
 Examples:
@@ -27,7 +27,7 @@ Examples:
 @debug_option
 def fetch(names: tuple[str, ...], force: bool, as_json: bool) -> int:
     """Download data sets of OGB; the same command goes on where it was interrupted."""
-    from lipgnn.datasets.fetch import folder_of
+    from lipgnn.datasets.fetching.fetch import folder_of
 
     # A wrong name is refused before the first byte of a right one.
     folders = {name: folder_of(name) for name in names}
@@ -45,7 +45,7 @@ def fetch(names: tuple[str, ...], force: bool, as_json: bool) -> int:
 
 
 def _fetch(name: str) -> dict[str, Any]:
-    from lipgnn.datasets import fetch as library
+    from lipgnn.datasets.fetching import fetch as library
 
     offer = library.make_offer(name)
     console.note(f"{name}: {offer.url}")

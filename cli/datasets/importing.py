@@ -19,7 +19,7 @@ from cli.options import debug_option
 @debug_option
 def import_(source: Path, edges: Path | None, name: str | None, directed: bool | None, force: bool) -> int:
     """Turn any readable format into one npz file in the data directory."""
-    from lipgnn.datasets.importing import import_source
+    from lipgnn.datasets.fetching.importing import import_source
 
     target = import_source(source, edges=edges, name=name, directed=directed, force=force)
     console.note(f"Imported as {target.stem!r}: {target}")

@@ -51,7 +51,7 @@ def _verdict(name: str) -> dict[str, Any]:
 
 def _compared(source: Source) -> dict[str, str]:
     """A data set without a known fingerprint: its files, if it was fetched, beside those that were unpacked."""
-    from lipgnn.datasets.fetch import changed_files
+    from lipgnn.datasets.fetching.fetch import changed_files
 
     changed = changed_files(Path(source.origin))
     if changed is None:

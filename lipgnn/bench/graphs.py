@@ -18,7 +18,7 @@ from lipgnn.datasets.splits import choose
 from lipgnn.errors import UsageError
 
 if TYPE_CHECKING:
-    from lipgnn.spec import RunSpec
+    from lipgnn.spec.run import RunSpec
 
 GENERATED = "power-law"
 # Shares of nodes by degree fall with this power. With 170 000 nodes and 2.5 million edges the largest hub then has

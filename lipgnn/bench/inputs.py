@@ -13,7 +13,7 @@ from lipgnn.catalog import MODELS, NO_NORM
 from lipgnn.kernels import fused
 from lipgnn.kernels.adjacency import Adjacency
 from lipgnn.nn import GATConv, TransformerConv
-from lipgnn.spec import FIELDS
+from lipgnn.spec.run import FIELDS
 
 Tensors = tuple[torch.Tensor, ...]
 

@@ -11,7 +11,7 @@ from lipgnn.bench.compare import Effort, Tell
 from lipgnn.bench.rows import Report
 from lipgnn.bench.train import epoch, template_of
 from lipgnn.datasets import Dataset
-from lipgnn.spec import RunSpec
+from lipgnn.spec.run import RunSpec
 
 # What torch calls our own operations, and what they are.
 NAMES = {

@@ -72,7 +72,7 @@ class Row:
     measures: str = ""
     model: str | None = None
     stack: str | None = None
-    checkpoint_every: str | None = None
+    recompute_every: str | None = None
     repeats: int = 0
     threads: int | None = None
 

@@ -133,7 +133,7 @@ def _epochs(topology: Topology, choice: GraphChoice, shape: Shape, layers: int, 
     dataset = made_up(topology, choice.seed)
     options = {"model": shape.model, "layers": layers, "heads": shape.heads, "hidden": shape.width, "norm": norm}
     # Recomputing where memory is short would be another cost than that of depth.
-    return lambda kernel: epoch(spec_for(choice, **options, kernel=kernel, checkpoint_every="0"), dataset)
+    return lambda kernel: epoch(spec_for(choice, **options, kernel=kernel, recompute_every="0"), dataset)
 
 
 def _fits(timings: list[tuple[int, Row]], kernels: list[str], common: Row) -> Iterator[Row]:

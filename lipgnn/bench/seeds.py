@@ -13,7 +13,7 @@ from lipgnn.bench.rows import Report
 from lipgnn.bench.train import epoch, template_of
 from lipgnn.datasets import Dataset
 from lipgnn.datasets.source import Split
-from lipgnn.spec import RunSpec
+from lipgnn.spec.run import RunSpec
 
 SEPARATE, STACKED = Candidate("separate"), Candidate("stacked")
 

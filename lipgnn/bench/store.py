@@ -18,13 +18,13 @@ from pathlib import Path
 
 import lipgnn
 from lipgnn.bench.spread import Spread
-from lipgnn.config import command_for
 from lipgnn.files import to_json
-from lipgnn.grid import Grid
-from lipgnn.plan import fingerprint_of, make_plan
+from lipgnn.results.store import SCHEMA, Store
 from lipgnn.runtime import peak_memory_mb
-from lipgnn.spec import RunSpec
-from lipgnn.store import SCHEMA, Store
+from lipgnn.spec.grid import Grid
+from lipgnn.spec.run import RunSpec
+from lipgnn.spec.sources import command_for
+from lipgnn.sweep.plan import fingerprint_of, make_plan
 
 DATASET = "cora"
 NORMS = ("none", "lip", "pair", "lip+pair")
@@ -92,7 +92,7 @@ def write_store(store: Store, runs: int) -> None:
 
 def _made_up(spec: RunSpec, run_id: str) -> dict[str, object]:
     hat = random.Random(run_id)
-    accuracies = {name: round(hat.uniform(0.6, 0.9), 4) for name in ("train_acc", "val_acc", "test_acc")}
+    accuracies = {name: round(hat.uniform(0.6, 0.9), 4) for name in ("train_score", "val_score", "test_score")}
     return {
         **spec.to_dict(),
         "run_id": run_id,
@@ -101,7 +101,7 @@ def _made_up(spec: RunSpec, run_id: str) -> dict[str, object]:
         "best_epoch": hat.randint(1, 60),
         "epochs_to_90": 60,
         **accuracies,
-        "last_test_acc": accuracies["test_acc"],
+        "last_test_score": accuracies["test_score"],
         "train_loss": hat.random(),
         "val_loss": hat.random(),
         "max_grad_norm": hat.random(),
@@ -132,13 +132,13 @@ def _csv(store: Store, runs: int) -> None:
 
 
 def _report(store: Store, runs: int) -> None:
-    from lipgnn.report.formats import markdown
-    from lipgnn.report.layout import Layout
-    from lipgnn.report.printed import as_printed
-    from lipgnn.report.rows import read_results
-    from lipgnn.report.table import build_table
+    from lipgnn.report.table.cells import build_table
+    from lipgnn.report.table.layout import Layout
+    from lipgnn.report.view.formats import markdown
+    from lipgnn.report.view.printed import as_printed
+    from lipgnn.results.rows import read_results
 
-    layout = Layout(("norm",), ("layers",), "test_acc", ("seed",), ())
+    layout = Layout(("norm",), ("layers",), "test_score", ("seed",), ())
     markdown(as_printed(build_table(read_results([store.root]).rows, layout)))
 
 

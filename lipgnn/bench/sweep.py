@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from lipgnn.bench.spread import Spread
-from lipgnn.engines.events import Ended, Orders
-from lipgnn.engines.local import LocalEngine
-from lipgnn.grid import Grid
-from lipgnn.plan import Cell, make_plan
-from lipgnn.store import Store
+from lipgnn.results.store import Store
+from lipgnn.spec.grid import Grid
+from lipgnn.sweep.engines.events import Ended, Orders
+from lipgnn.sweep.engines.local import LocalEngine
+from lipgnn.sweep.plan import Cell, make_plan
 
 TINY = {"dataset": "planted", "layers": 2, "hidden": 4, "heads": 2, "epochs": 2, "device": "cpu"}
 

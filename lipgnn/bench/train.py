@@ -16,18 +16,18 @@ from lipgnn.bench.graphs import GraphChoice
 from lipgnn.bench.inputs import CPU
 from lipgnn.bench.peak import peak_in_child, peak_of
 from lipgnn.bench.rows import Report, Row
-from lipgnn.config import resolve
 from lipgnn.datasets import Dataset
 from lipgnn.diagnose.data import WholeData
 from lipgnn.diagnose.profile import profile
 from lipgnn.errors import RunFailed, UsageError
 from lipgnn.kernels import fused
 from lipgnn.kernels.adjacency import Adjacency
-from lipgnn.models import DeepGNN
-from lipgnn.recording import GradientRecorder
-from lipgnn.spec import RunSpec
-from lipgnn.system_memory import memory_returned
-from lipgnn.training import Diverged, Training
+from lipgnn.memory import memory_returned
+from lipgnn.network.deep import DeepGNN
+from lipgnn.spec.run import RunSpec
+from lipgnn.spec.sources import resolve
+from lipgnn.training.recorders.gradients import GradientRecorder
+from lipgnn.training.state import Diverged, Training
 
 GEMM = "gemm"
 RECORDED = "fused recorded"
@@ -91,7 +91,7 @@ def template_of(dataset: Dataset, spec: RunSpec, effort: Effort, bench: str = "t
         measures="epoch",
         model=spec.model,
         stack=spec.stack,
-        checkpoint_every=spec.checkpoint_every,
+        recompute_every=spec.recompute_every,
         repeats=effort.repeats,
         threads=effort.threads,
     )
@@ -176,7 +176,7 @@ def main(job: str) -> None:
     choice, spec = GraphChoice(**values["graph"]), RunSpec(**values["spec"])
     epoch(spec.with_values(layers=2), TINY.training_data(spec))()
     # As `lipgnn train` does where activations are computed again: what is freed goes back to the system.
-    frugal = spec.stack == "reversible" or spec.checkpoint_every != "0"
+    frugal = spec.stack == "reversible" or spec.recompute_every != "0"
     with memory_returned() if frugal else contextlib.nullcontext():
         json.dump(peak_of(epoch(spec, choice.training_data(spec))), sys.stdout)
 

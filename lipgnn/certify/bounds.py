@@ -14,12 +14,12 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from lipgnn.blocks import Block, Branch
 from lipgnn.catalog import SUMS
-from lipgnn.models import DeepGNN
+from lipgnn.network.blocks import Block, Branch
+from lipgnn.network.deep import DeepGNN
+from lipgnn.network.reversible import ReversibleBlock
 from lipgnn.nn import GATConv, GGNNConv, Mlp, TransformerConv
 from lipgnn.norms import BatchNorm, FeatureNorm
-from lipgnn.reversible import ReversibleBlock
 from lipgnn.runtime import dgl
 
 # The slope of GELU, Φ(x) + xφ(x), has the derivative (2 − x²) φ(x): it is largest at √2.

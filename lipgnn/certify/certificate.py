@@ -9,15 +9,15 @@ from typing import Any
 
 import torch
 
-from lipgnn.batches import batches_of
 from lipgnn.certify.attack import Target, attack
 from lipgnn.certify.bounds import Bound, NetworkBound, layer_bounds, network_bound
 from lipgnn.certify.empirical import empirical_bounds, largest_stretch
 from lipgnn.certify.perturbation import PerturbedNetwork
 from lipgnn.certify.radius import certified_radii, margins
-from lipgnn.checkpoint import SavedModel
 from lipgnn.datasets import Dataset, TreeDataset
 from lipgnn.errors import DataError, UsageError
+from lipgnn.tasks.batches import batches_of
+from lipgnn.training.checkpoint import SavedModel
 
 # Of the length of one node's features: what is looked at where no radii are given.
 RELATIVE_RADII = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
@@ -116,7 +116,7 @@ def _check(dataset: Dataset | TreeDataset) -> None:
             "A certificate is about small changes of the features, and those of trees are whole numbers.",
             "Leave out --certify.",
         )
-    if dataset.metric != "acc" or dataset.num_classes < 2:
+    if dataset.metric != "accuracy" or dataset.num_classes < 2:
         raise DataError(
             f"A certificate is about which of several classes a node has, and that is not what {dataset.name!r} asks.",
             "Leave out --certify.",

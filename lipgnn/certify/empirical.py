@@ -9,7 +9,7 @@ from functools import partial
 import torch
 
 from lipgnn.certify.perturbation import exact_copy
-from lipgnn.models import DeepGNN
+from lipgnn.network.deep import DeepGNN
 from lipgnn.runtime import dgl
 
 ITERATIONS = 10

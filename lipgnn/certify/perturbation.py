@@ -7,7 +7,7 @@ import math
 
 import torch
 
-from lipgnn.models import DeepGNN
+from lipgnn.network.deep import DeepGNN
 from lipgnn.runtime import dgl
 
 
@@ -34,7 +34,7 @@ class PerturbedNetwork:
         self.graph = graph
         # Its own flag alone, not that of its parts: that is how it keeps few activations, and nothing is dropped.
         self.network.training = True
-        self.network.checkpoint_every = 0 if self.network.reversible else math.isqrt(len(self.network.blocks))
+        self.network.recompute_every = 0 if self.network.reversible else math.isqrt(len(self.network.blocks))
         self._start = self.network.encoder(features.double())  # (N, W)
         left, sizes, _ = torch.linalg.svd(self.network.encoder.weight, full_matrices=False)
         self._directions = (left * sizes).t()  # (R, W)

@@ -11,18 +11,18 @@ import os
 from pathlib import Path
 
 from lipgnn.catalog import UNDIRECTED
-from lipgnn.datasets import complete, planted
 from lipgnn.datasets.dataset import Dataset, prepare
-from lipgnn.datasets.formats import detect
+from lipgnn.datasets.formats.npz import write_npz
+from lipgnn.datasets.formats.recognize import detect
+from lipgnn.datasets.generated import complete, planted
+from lipgnn.datasets.generated.trees import TreeDataset, load_trees
 from lipgnn.datasets.locate import data_directory, locate
-from lipgnn.datasets.npz import write_npz
 from lipgnn.datasets.prepare import fingerprint, prepare_edges
 from lipgnn.datasets.source import Source, Split
 from lipgnn.datasets.splits import choose
 from lipgnn.datasets.statistics import describe
-from lipgnn.datasets.trees import TreeDataset, load_trees
 from lipgnn.errors import UsageError
-from lipgnn.neighbors_match import is_trees, parse_trees
+from lipgnn.tasks.neighbors_match import is_trees, parse_trees
 
 __all__ = [
     "Dataset",

@@ -63,8 +63,8 @@ class Dataset:
 
     @property
     def metric(self) -> str:
-        """What is measured: "acc", or "rocauc" where a node has several labels."""
-        return "rocauc" if self.source.several_labels else "acc"
+        """What is measured: "accuracy", or "roc-auc" where a node has several labels."""
+        return "roc-auc" if self.source.several_labels else "accuracy"
 
     @property
     def class_names(self) -> tuple[str, ...] | None:

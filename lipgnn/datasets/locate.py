@@ -10,7 +10,7 @@ import platformdirs
 
 import lipgnn
 from lipgnn.catalog import DATASETS, UNDIRECTED, OgbEntry
-from lipgnn.datasets.formats import READABLE, recognize
+from lipgnn.datasets.formats.recognize import READABLE, recognize
 from lipgnn.errors import DataError, UsageError, unknown_name
 
 VARIABLE = "LIPGNN_DATA"

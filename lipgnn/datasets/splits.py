@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 
 from lipgnn.catalog import UNDIRECTED
-from lipgnn.datasets.geom_gcn import read_split
+from lipgnn.datasets.formats.geom_gcn import read_split
 from lipgnn.datasets.locate import data_directory
 from lipgnn.datasets.source import UNKNOWN, Source, Split
 from lipgnn.errors import UsageError

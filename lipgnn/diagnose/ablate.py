@@ -16,12 +16,12 @@ from typing import Any
 import torch
 from torch import nn
 
-from lipgnn.blocks import Block
 from lipgnn.diagnose.data import WholeData
-from lipgnn.diagnose.measures import rank_one_residual
-from lipgnn.diagnose.walk import components
 from lipgnn.errors import UsageError, unknown_name
-from lipgnn.models import DeepGNN
+from lipgnn.measures.features import rank_one_residual
+from lipgnn.measures.walk import components
+from lipgnn.network.blocks import Block
+from lipgnn.network.deep import DeepGNN
 
 # What can be switched off: all that carries a layer's input, or the first features, past it; the MLP of every layer;
 # all norms of features and scores.

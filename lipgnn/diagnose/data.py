@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 import torch
 
-from lipgnn import metrics
-from lipgnn.batches import batches_of
 from lipgnn.datasets import Dataset, TreeDataset
 from lipgnn.runtime import dgl
-from lipgnn.spec import RunSpec
+from lipgnn.spec.run import RunSpec
+from lipgnn.tasks import metrics
+from lipgnn.tasks.batches import batches_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -22,7 +22,7 @@ class WholeData:
     graph, features : what the network is called with.
     labels : of the items whose logits are the first rows of the output: nodes, or trees by their roots.
     parts : the numbers of the items of every part of the split.
-    metric : see lipgnn.metrics.
+    metric : see lipgnn.tasks.metrics.
     """
 
     graph: dgl.DGLGraph

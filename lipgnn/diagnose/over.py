@@ -7,8 +7,8 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from lipgnn.errors import UsageError
-from lipgnn.recorded import SIMILARITY, read_recording
-from lipgnn.store import Run
+from lipgnn.results.recordings import SIMILARITY, read_recording
+from lipgnn.results.store import Run
 
 if TYPE_CHECKING:
     import numpy as np

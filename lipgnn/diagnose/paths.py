@@ -23,12 +23,12 @@ import torch
 from torch import nn
 
 from lipgnn.catalog import SUMS
-from lipgnn.diagnose.measures import length as frobenius
-from lipgnn.diagnose.measures import rank_one_residual
 from lipgnn.diagnose.path_choice import Path, choose_paths, count_paths
-from lipgnn.diagnose.walk import components
 from lipgnn.errors import RunFailed, UsageError
-from lipgnn.models import DeepGNN
+from lipgnn.measures.features import length as frobenius
+from lipgnn.measures.features import rank_one_residual
+from lipgnn.measures.walk import components
+from lipgnn.network.deep import DeepGNN
 from lipgnn.runtime import dgl
 
 LARGEST_ERROR = 1e-6

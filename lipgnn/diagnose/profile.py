@@ -17,12 +17,12 @@ from torch import nn
 
 from lipgnn.catalog import SUMS
 from lipgnn.certify import empirical_bounds, layer_bounds
-from lipgnn.diagnose import measures
 from lipgnn.diagnose.data import WholeData
-from lipgnn.diagnose.walk import component_count, components, second_eigenvalue
-from lipgnn.models import DeepGNN
-from lipgnn.recompute import run_blocks
-from lipgnn.reversible import ReversibleBlock
+from lipgnn.measures import features as measures
+from lipgnn.measures.walk import component_count, components, second_eigenvalue
+from lipgnn.network.deep import DeepGNN
+from lipgnn.network.recompute import run_blocks
+from lipgnn.network.reversible import ReversibleBlock
 from lipgnn.runtime import dgl
 
 # What takes as long as the layer itself is measured in so many layers, spread evenly, and attention at so many nodes,

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from lipgnn.errors import UsageError
-from lipgnn.spec import RunSpec
+from lipgnn.spec.run import RunSpec
 
 # In networks that train, gradients at both ends are within a factor of about ten (Cora, 2 to 12 layers, when trained;
 # any depth with bounded weights, at the start); one step size cannot serve layers a thousand times apart.

@@ -12,7 +12,7 @@ def row_measures(
 ) -> tuple[torch.Tensor, ...]:
     """‖M‖_F, ‖M − mean‖_F, ‖M‖_{1,∞} and ‖M − mean of the row's group‖_{1,∞}, in double precision.
 
-    ‖M‖_{1,∞} = sqrt(‖M‖_1 ‖M‖_∞), as `lipgnn.diagnose.measures.composite_norm`, whose module defines all four.
+    ‖M‖_{1,∞} = sqrt(‖M‖_1 ‖M‖_∞), as `lipgnn.measures.features.composite_norm`, whose module defines all four.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ from lipgnn.runtime import dgl
 
 
 def smoothness(graph: dgl.DGLGraph, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-    """Dirichlet energy and mean average distance of x (N, W), as `lipgnn.diagnose.measures` defines them."""
+    """Dirichlet energy and mean average distance of x (N, W), as `lipgnn.measures.features` defines them."""
     result = torch.empty(2, dtype=torch.float64, device=x.device)
     native.call(
         "smoothness",

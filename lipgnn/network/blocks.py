@@ -8,8 +8,8 @@ import torch
 from torch import nn
 
 from lipgnn.catalog import SUMS
-from lipgnn.flow import Hop, convolve, targets_of
 from lipgnn.kernels import add_activated
+from lipgnn.network.hops import Hop, convolve, targets_of
 from lipgnn.nn.attention import Spread
 from lipgnn.runtime import dgl
 

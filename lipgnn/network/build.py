@@ -8,7 +8,6 @@ from dataclasses import dataclass, fields
 
 from torch import nn
 
-from lipgnn.blocks import Block, Branch, Gate
 from lipgnn.catalog import (
     INITS,
     LINEAR_MODELS,
@@ -23,11 +22,12 @@ from lipgnn.catalog import (
     parse_norm,
     parse_weight_norm,
 )
-from lipgnn.compatibility import check_network
+from lipgnn.network.blocks import Block, Branch, Gate
+from lipgnn.network.reversible import ReversibleBlock
 from lipgnn.nn import GATConv, GCNConv, GGNNConv, GINConv, Mlp, TransformerConv, bound_weights, initialize
 from lipgnn.norms import NearIdentity, feature_norm
-from lipgnn.reversible import ReversibleBlock
-from lipgnn.spec import RunSpec
+from lipgnn.spec.rules import check_network
+from lipgnn.spec.run import RunSpec
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "elu": nn.ELU,

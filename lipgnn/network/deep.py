@@ -9,17 +9,17 @@ from typing import Any
 import torch
 from torch import nn
 
-from lipgnn.architecture import Architecture
 from lipgnn.catalog import ATTENTION_MODELS
-from lipgnn.compatibility import check_checkpoints
 from lipgnn.errors import UsageError
-from lipgnn.flow import Graphs
-from lipgnn.neighbors_match import is_trees
+from lipgnn.network.build import Architecture
+from lipgnn.network.hops import Graphs
+from lipgnn.network.recompute import run_blocks, run_recomputing
+from lipgnn.network.reversible import run_reversible
 from lipgnn.nn import FeatureLinear, KeyValueEmbedding
-from lipgnn.recompute import run_blocks, run_checkpointed
-from lipgnn.reversible import run_reversible
 from lipgnn.runtime import dgl
-from lipgnn.spec import RunSpec
+from lipgnn.spec.rules import check_recomputation
+from lipgnn.spec.run import RunSpec
+from lipgnn.tasks.neighbors_match import is_trees
 
 
 class DeepGNN(nn.Module):
@@ -36,8 +36,8 @@ class DeepGNN(nn.Module):
     in_feats, num_classes : widths of the input and of the output.
     dropout : before the encoder and before the decoder.
     lookup : whether the features are keys and values; `in_feats` is then the number of either.
-    checkpoint_every : in training, keep the input of every k-th block only and compute the rest again (see
-        run_checkpointed); 0 keeps all activations. May be changed at any time.
+    recompute_every : in training, keep the input of every k-th block only and compute the rest again (see
+        run_recomputing); 0 keeps all activations. May be changed at any time.
     options : of the layers, see Architecture.
     """
 
@@ -48,12 +48,12 @@ class DeepGNN(nn.Module):
         *,
         dropout: float = 0.0,
         lookup: bool = False,
-        checkpoint_every: int = 0,
+        recompute_every: int = 0,
         **options: Any,
     ):
         super().__init__()
         layout = Architecture(**options)
-        check_checkpoints(layout.stack, checkpoint_every)
+        check_recomputation(layout.stack, recompute_every)
         if lookup:
             self.encoder = KeyValueEmbedding(in_feats, layout.width, dropout)
         else:
@@ -64,7 +64,7 @@ class DeepGNN(nn.Module):
         self.has_attention = layout.model in ATTENTION_MODELS
         self.reversible = layout.stack == "reversible"
         self.needs_start = layout.residual == "initial"
-        self.checkpoint_every = checkpoint_every
+        self.recompute_every = recompute_every
         for linear in (self.encoder, self.decoder):
             if isinstance(linear, nn.Linear):
                 nn.init.xavier_uniform_(linear.weight)
@@ -79,7 +79,7 @@ class DeepGNN(nn.Module):
             num_classes,
             dropout=spec.dropout,
             lookup=is_trees(spec.dataset),
-            checkpoint_every=0 if spec.checkpoint_every == "auto" else int(spec.checkpoint_every),
+            recompute_every=0 if spec.recompute_every == "auto" else int(spec.recompute_every),
             **asdict(Architecture.of(spec)),
         )
         return network.to(getattr(torch, spec.dtype))
@@ -103,8 +103,8 @@ class DeepGNN(nn.Module):
             return run_blocks(blocks, graph, x, start)
         if self.reversible:
             return run_reversible(blocks, graph, x)
-        if self.checkpoint_every and self.training:
-            return run_checkpointed(blocks, graph, x, self.checkpoint_every, start)
+        if self.recompute_every and self.training:
+            return run_recomputing(blocks, graph, x, self.recompute_every, start)
         return run_blocks(blocks, graph, x, start)
 
     @torch.no_grad()

@@ -11,7 +11,7 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from lipgnn.flow import Graphs, inputs_of, per_block, targets_of
+from lipgnn.network.hops import Graphs, inputs_of, per_block, targets_of
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ def run_blocks(
     return x
 
 
-def run_checkpointed(
+def run_recomputing(
     blocks: Sequence[nn.Module], graph: Graphs, x: torch.Tensor, every: int, start: torch.Tensor | None = None
 ) -> torch.Tensor:
     """The same, with gradients equal bit for bit, keeping the input of every `every`-th block only.

@@ -9,8 +9,8 @@ import torch
 from torch import nn
 from torch.autograd.function import once_differentiable
 
+from lipgnn.network.recompute import Randomness, buffers_kept
 from lipgnn.nn.attention import Spread
-from lipgnn.recompute import Randomness, buffers_kept
 from lipgnn.runtime import dgl
 
 Halves = tuple[torch.Tensor, torch.Tensor]

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from lipgnn.errors import UsageError
 from lipgnn.files import ensure_writable, write_atomic
-from lipgnn.recorded import publish_recordings
-from lipgnn.report.rows import Results, Row, read_results
-from lipgnn.store import Store, to_csv
-from lipgnn.study import Choice, Study, identity
+from lipgnn.results.recordings import publish_recordings
+from lipgnn.results.rows import Results, Row, read_results
+from lipgnn.results.store import Store, to_csv
+from lipgnn.spec.study import Choice, Study, identity
 
 
 def kept_path(results: Path, study: str) -> Path:
@@ -58,8 +58,7 @@ def keep(results: Path, study: Study, *, anew: Iterable[str] = ()) -> tuple[Path
     rows = {_key(row): row for row in read_kept(path)}
     for row in Store(results).published():
         kept = rows.get(_key(row))
-        # A kept row whose id is another one is from before the ids were made as they are now.
-        if identity(row) in order and (kept is None or kept["run_id"] != row["run_id"] or row["run_id"] in anew):
+        if identity(row) in order and (kept is None or row["run_id"] in anew):
             rows[_key(row)] = row
     # A stable sort: rows that are no part of the study stay behind the others as they were.
     ordered = sorted(rows.values(), key=lambda row: order.get(identity(row), len(order)))

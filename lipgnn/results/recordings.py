@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING
 
 from lipgnn.errors import DataError
 from lipgnn.files import ensure_writable, write_atomic
-from lipgnn.store import Store
+from lipgnn.results.store import Store
 
 if TYPE_CHECKING:
     import numpy as np

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 
 from lipgnn.errors import DataError, UsageError
 from lipgnn.files import from_csv_text
-from lipgnn.recorded import published_path, read_recording
-from lipgnn.spec import FIELDS, HOW, LATER
-from lipgnn.store import COLUMNS, RESULT_FIELDS, UNKNOWN, Run, Store
+from lipgnn.results.recordings import published_path, read_recording
+from lipgnn.results.store import COLUMNS, RESULT_FIELDS, Run, Store
+from lipgnn.spec.run import FIELDS, HOW
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,15 +25,12 @@ _KINDS: dict[str, type] = {
     **{name: {"str": str, "int": int, "float": float}[field.type] for name, field in FIELDS.items()},
     **dict.fromkeys(RESULT_FIELDS, float),
     **dict.fromkeys(("epochs_run", "best_epoch", "epochs_to_90", "parameters"), int),
-    **dict.fromkeys(("run_id", "status", "fingerprint", "version", "command"), str),
+    **dict.fromkeys(("run_id", "status", "metric", "fingerprint", "version", "command"), str),
 }
-# Columns that results came to have later. A row of a file without them does not have them either: nothing in it is
-# empty that was only not kept.
-_LATER_VALUES = ("epochs_to_90",)
 # The numbers of a run that a table can show.
 VALUES = tuple(name for name in RESULT_FIELDS if _KINDS[name] is not str)
-_ACCURACIES = tuple(name for name in VALUES if name.endswith("_acc"))
-_REQUIRED = (*FIELDS, "run_id", "status")
+_ACCURACIES = tuple(name for name in VALUES if name.endswith("_score"))
+_REQUIRED = (*FIELDS, "run_id", "status", "metric")
 # What may differ between two computations of one run: where, when and how it was started.
 _INCIDENTAL = (*HOW, "seconds", "seconds_per_epoch", "peak_memory_mb", "version", "command")
 _ESSENTIAL = tuple(name for name in COLUMNS if name not in _INCIDENTAL)
@@ -45,8 +42,7 @@ class Results:
 
     Attributes
     ----------
-    rows : one dictionary a run with the keys of COLUMNS; numbers are numbers, an empty number is None. What was not
-        kept yet when a file was written is not in its rows.
+    rows : one dictionary a run with the keys of COLUMNS; numbers are numbers, an empty number is None.
     stores : the stores among the sources, which also have logs and failures.
     notes : what a reader should know: columns that were not understood, rows that were there twice.
     files : the CSV files among the sources; a folder of the same name beside one holds published recordings.
@@ -68,7 +64,7 @@ class Results:
         return next((run for run in runs if run.spec_path.exists()), None)
 
     def recording(self, run_id: str, record: str) -> dict[str, np.ndarray] | None:
-        """The arrays of a record of a run (see `lipgnn.recorded`): a store's if there are any, else published ones.
+        """The arrays of a record of a run (see `lipgnn.results.recordings`): a store's if there are any, else published ones.
 
         Raises
         ------
@@ -126,7 +122,7 @@ def _from_csv(path: Path, notes: list[str]) -> Iterator[tuple[str, Row]]:
     if header is None:
         raise DataError(f"{str(path)!r} is empty.", "Give a results.csv with its header, or a store.")
     for name in COLUMNS:
-        if header.count(name) != 1 and (name in header or name not in (*LATER, *_LATER_VALUES)):
+        if header.count(name) != 1:
             state = "has no column" if name not in header else "has more than one column"
             raise DataError(
                 f"{str(path)!r} {state} {name!r} (row 1).",
@@ -141,7 +137,7 @@ def _from_csv(path: Path, notes: list[str]) -> Iterator[tuple[str, Row]]:
             continue
         if len(record) != len(header):
             raise DataError(f"{place} has {len(record)} cells, the header {len(header)}.", _REMEDY)
-        yield place, _checked(LATER | dict(zip(header, map(from_csv_text, record), strict=True)), place)
+        yield place, _checked(dict(zip(header, map(from_csv_text, record), strict=True)), place)
 
 
 def _records(path: Path) -> Iterator[list[str]]:
@@ -169,8 +165,6 @@ def _checked(raw: Row, place: str) -> Row:
     """The row with every column converted to its type."""
     row = {}
     for name, kind in _KINDS.items():
-        if name in _LATER_VALUES and raw.get(name, UNKNOWN) == UNKNOWN:
-            continue
         value = raw[name]
         try:
             row[name] = value if type(value) is kind is not float else _convert(kind, value)
@@ -214,8 +208,6 @@ def _problems(row: Row) -> Iterator[tuple[str, str]]:
 
 def _check_same(first: tuple[str, Row], second: tuple[str, Row]) -> None:
     for name in _ESSENTIAL:
-        if not (name in first[1] and name in second[1]):
-            continue
         ours, theirs = first[1][name], second[1][name]
         if ours != theirs:
             raise DataError(

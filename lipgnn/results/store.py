@@ -2,9 +2,9 @@
 
 results/runs/<id>/spec.json         what is computed, written when the run begins
                   log.jsonl         one line an epoch
-                  last.*            checkpoint to resume from (lipgnn.checkpoint)
+                  last.*            checkpoint to resume from (lipgnn.training.checkpoint)
                   best.safetensors  the model at the selected epoch
-                  gradients.safetensors  what was recorded on the way, if asked for (lipgnn.recorded)
+                  gradients.safetensors  what was recorded on the way, if asked for (lipgnn.results.recordings)
                   result.json       published once; its existence is the only meaning of "done"
                   failure.json      why the last attempt ended, if it failed
 results/results.csv                 rebuilt from the result files; deleting it loses nothing
@@ -23,23 +23,24 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
-from lipgnn.claims import Claim
 from lipgnn.errors import DataError, UsageError
 from lipgnn.files import ensure_writable, publish_once, remove_leftovers, to_csv_text, to_json, write_atomic
-from lipgnn.spec import FIELDS, LATER, RunSpec
+from lipgnn.results.claims import Claim
+from lipgnn.spec.run import FIELDS, RunSpec
 
 SCHEMA = 1
 CLAIM = "claim"
 RESULT_FIELDS = (
     "run_id",
     "status",
+    "metric",
     "epochs_run",
     "best_epoch",
     "epochs_to_90",
-    "train_acc",
-    "val_acc",
-    "test_acc",
-    "last_test_acc",
+    "train_score",
+    "val_score",
+    "test_score",
+    "last_test_score",
     "train_loss",
     "val_loss",
     "max_grad_norm",
@@ -52,8 +53,6 @@ RESULT_FIELDS = (
     "command",
 )
 COLUMNS = (*FIELDS, *RESULT_FIELDS)
-# In a CSV file: not empty, but not known, because it was not kept when the run was stored.
-UNKNOWN = "?"
 
 
 class Run:
@@ -69,7 +68,7 @@ class Run:
         self.spec_path = path / "spec.json"
 
     def recording_path(self, record: str) -> Path:
-        """The arrays of one of RECORDS (see `lipgnn.recorded`)."""
+        """The arrays of one of RECORDS (see `lipgnn.results.recordings`)."""
         return self.path / f"{record}.safetensors"
 
     def begin(self, spec: RunSpec, fingerprint: str) -> None:
@@ -83,7 +82,7 @@ class Run:
         """The published result, or None while there is none."""
         if not self.result_path.exists():
             return None
-        return {name: value for name, value in _read_result(self.result_path).items() if name != "schema"}
+        return {name: value for name, value in _read_json(self.result_path).items() if name != "schema"}
 
     def publish(self, result: dict[str, Any]) -> None:
         """Publish the result of this run, unless another process was first with the same one."""
@@ -185,7 +184,7 @@ class Store:
     def published(self) -> Iterator[dict[str, Any]]:
         """The published results one by one, each a dictionary with the keys of COLUMNS, ordered by run id."""
         for path in sorted(self.runs_path.glob("*/result.json"), key=str):
-            result = _read_result(path)
+            result = _read_json(path)
             try:
                 yield {name: result[name] for name in COLUMNS}
             except KeyError as error:
@@ -209,7 +208,7 @@ class Store:
 def to_csv(rows: Iterable[dict[str, Any]]) -> bytes:
     """Results as the CSV file that reports read."""
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, COLUMNS, UNKNOWN, lineterminator="\n")
+    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
     for row in rows:
         writer.writerow({name: to_csv_text(v) if isinstance(v, str) else v for name, v in row.items()})
@@ -218,15 +217,7 @@ def to_csv(rows: Iterable[dict[str, Any]]) -> bytes:
 
 def epochs_to_90(log: Iterable[dict[str, Any]]) -> int | None:
     """The first epoch whose training accuracy is at least 0.9; None if there is none."""
-    return next((record["epoch"] for record in log if record["train_acc"] >= 0.9), None)
-
-
-def _read_result(path: Path) -> dict[str, Any]:
-    """A result file; what results came to have later is as it was then, or as the log has it."""
-    result = {**LATER, **_read_json(path)}
-    if "epochs_to_90" not in result:
-        result["epochs_to_90"] = epochs_to_90(Run(path.parent).read_log())
-    return result
+    return next((record["epoch"] for record in log if record["train_score"] >= 0.9), None)
 
 
 def _read_json(path: Path) -> dict[str, Any]:

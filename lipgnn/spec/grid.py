@@ -25,9 +25,9 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import ParseError
 
-from lipgnn.config import resolve
 from lipgnn.errors import UsageError, unknown_name
-from lipgnn.spec import FIELDS, RunSpec, parse_value
+from lipgnn.spec.run import FIELDS, RunSpec, parse_value
+from lipgnn.spec.sources import resolve
 
 TABLES = ("grid", "zip", "fixed")
 _RANGE = re.compile(r"(\d+)-(\d+)(?::(\d+))?", re.ASCII)

@@ -46,17 +46,17 @@ def check_network(parts: Parts) -> None:
         _check_reversible(parts)
 
 
-def check_checkpoints(stack: str, checkpoint_every: int) -> None:
+def check_recomputation(stack: str, recompute_every: int) -> None:
     """Refuse to keep fewer activations where none are kept.
 
     Raises
     ------
     UsageError : the stack is reversible.
     """
-    if stack == "reversible" and checkpoint_every:
+    if stack == "reversible" and recompute_every:
         raise UsageError(
-            f"A reversible stack keeps no activations, and checkpoint_every is {checkpoint_every}.",
-            "Use --checkpoint-every 0 or auto, or --stack plain.",
+            f"A reversible stack keeps no activations, and recompute_every is {recompute_every}.",
+            "Use --recompute-every 0 or auto, or --stack plain.",
         )
 
 

@@ -28,35 +28,17 @@ from lipgnn.catalog import (
     STACKS,
     parse_weight_norm,
 )
-from lipgnn.compatibility import check_batches, check_checkpoints, check_network
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.files import sha256
-from lipgnn.neighbors_match import is_trees
+from lipgnn.spec.rules import check_batches, check_network, check_recomputation
+from lipgnn.tasks.neighbors_match import is_trees
 
 # Part of every run id: raise it when the same specification starts to mean another computation.
-SCHEMA = 1
+SCHEMA = 2
 
 # Where and how a run is computed, not what: every kernel equals the reference up to rounding, recomputed activations
 # are the same, and a store may move between machines. These are not part of a run's id.
-HOW = ("device", "kernel", "checkpoint_every")
-
-# Fields that came later, with what runs were before they existed: older rows and models are read with these values,
-# and a run that has them keeps the id it always had.
-LATER = {
-    "stack": "plain",
-    "checkpoint_every": "0",
-    "layer_dropout": 0.0,
-    "norm_place": "branch",
-    "batch_size": 0,
-    "fanout": 10,
-    "eval_every": 1,
-    "alpha": 0.1,
-    "beta": 0.5,
-    "skip": "own",
-    "mlp": "none",
-    "init": "glorot",
-    "layer_weight_decay": "same",
-}
+HOW = ("device", "kernel", "recompute_every")
 
 _NORM_NAMES = ", ".join([NO_NORM, *SCORE_NORMS, *FEATURE_NORMS])
 
@@ -126,7 +108,7 @@ class RunSpec:
     eval_every: int = _option(1, "Epochs between evaluations.", low=1)
     epochs: int = _option(200, "Largest number of epochs.", low=1)
     patience: int = _option(50, "Stop after so many epochs without a better validation; 0 is off.", low=0)
-    select: str = _option("val_acc", "What chooses the best epoch.", choices=("val_acc", "val_loss", "train_acc"))
+    select: str = _option("val_score", "What chooses the best epoch.", choices=("val_score", "val_loss", "train_score"))
     seed: int = _option(0, "Seed of weights and dropout.", low=0, high=2**32 - 1)
     device: str = _option("auto", "auto, cpu, cuda or cuda:K.")
     dtype: str = _option("float32", "Floating-point type.", choices=("float32", "float64"))
@@ -134,7 +116,7 @@ class RunSpec:
     stack: str = _option(
         "plain", "How blocks follow each other; reversible ones need no memory.", choices=tuple(STACKS)
     )
-    checkpoint_every: str = _option(
+    recompute_every: str = _option(
         "auto",
         "Keep activations of every K-th block only and recompute the rest; 0 is off, auto looks at free memory.",
         or_number=True,
@@ -148,7 +130,7 @@ class RunSpec:
         own = self.weight_decay_of_layers
         object.__setattr__(self, "layer_weight_decay", "same" if own == self.weight_decay else _digits(own))
         check_network(self)
-        check_checkpoints(self.stack, _distance(self.checkpoint_every))
+        check_recomputation(self.stack, _distance(self.recompute_every))
         check_batches(self.stack, self.batch_size, many_graphs=is_trees(self.dataset))
 
     @property
@@ -186,11 +168,9 @@ class RunSpec:
         ----------
         fingerprint : of the data set, which also covers the split.
         """
-        values = {key: value for key, value in self.to_dict().items() if key not in HOW}
-        identity = {key: value for key, value in values.items() if LATER.get(key) != value}
-        canonical = json.dumps(
-            {"schema": SCHEMA, "fingerprint": fingerprint, "spec": identity}, sort_keys=True, allow_nan=False
-        )
+        what = {key: value for key, value in self.to_dict().items() if key not in HOW}
+        content = {"schema": SCHEMA, "fingerprint": fingerprint, "spec": what}
+        canonical = json.dumps(content, sort_keys=True, allow_nan=False)
         return sha256(canonical.encode())[:12]
 
 
@@ -230,13 +210,13 @@ def _digits(number: float) -> str:
     return str(number).removesuffix(".0")
 
 
-def _distance(checkpoint_every: str) -> int:
+def _distance(recompute_every: str) -> int:
     """Blocks between checkpoints as far as they are known before the run: 0 for auto."""
-    if checkpoint_every == "auto":
+    if recompute_every == "auto":
         return 0
-    if not checkpoint_every.isdecimal():
-        raise UsageError(f"checkpoint_every must be auto or a whole number, got {checkpoint_every!r}.", "0 is off.")
-    return int(checkpoint_every)
+    if not recompute_every.isdecimal():
+        raise UsageError(f"recompute_every must be auto or a whole number, got {recompute_every!r}.", "0 is off.")
+    return int(recompute_every)
 
 
 def _convert(name: str, kind: type, value: Any) -> Any:

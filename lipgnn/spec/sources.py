@@ -13,9 +13,9 @@ from tomlkit.exceptions import ParseError
 
 from lipgnn.catalog import MODELS, dataset_entry
 from lipgnn.errors import UsageError, unknown_name
-from lipgnn.neighbors_match import is_trees, parse_trees, protocol
-from lipgnn.presets import preset_values
-from lipgnn.spec import FIELDS, HOW, RunSpec, parse_value
+from lipgnn.spec.presets import preset_values
+from lipgnn.spec.run import FIELDS, HOW, RunSpec, parse_value
+from lipgnn.tasks.neighbors_match import is_trees, parse_trees, protocol
 
 ENVIRONMENT_PREFIX = "LIPGNN_"
 # Variables of the same prefix that are not fields of a run.

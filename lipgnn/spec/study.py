@@ -1,6 +1,6 @@
 """Studies: experiments that ship as TOML files, each a grid or several, at one or two scales. No torch here.
 
-A study may be a plain grid (see lipgnn.grid). One with scales has more tables::
+A study may be a plain grid (see lipgnn.spec.grid). One with scales has more tables::
 
     title = "…"                 # one line, shown by sweep and report
     record = ["gradients"]      # what its runs keep beside their results
@@ -16,7 +16,7 @@ A study may be a plain grid (see lipgnn.grid). One with scales has more tables::
     layers = [2, 4, 8, 16]
     [protocol.authors]          # options that go together, chosen by --protocol; the first is the default
     features = "raw"
-    value = "last_test_acc"     # the number that such a report shows
+    value = "last_test_score"     # the number that such a report shows
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ from pathlib import Path
 from typing import Any
 
 from lipgnn.errors import UsageError, unknown_name
-from lipgnn.grid import TABLES, Grid, grid_of, read_toml, runs_of
-from lipgnn.spec import FIELDS, HOW, parse_value
+from lipgnn.spec.grid import TABLES, Grid, grid_of, read_toml, runs_of
+from lipgnn.spec.run import FIELDS, HOW, parse_value
 
 FOLDER = Path(__file__).parent / "studies"
 SCALES = ("small", "paper")

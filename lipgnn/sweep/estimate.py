@@ -9,8 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from lipgnn.errors import LipgnnError, UsageError
-from lipgnn.neighbors_match import is_trees, parse_trees
-from lipgnn.spec import RunSpec
+from lipgnn.spec.run import RunSpec
+from lipgnn.tasks.neighbors_match import is_trees, parse_trees
 
 # Edges, with self-loops, of data whose size should be known without reading it.
 _EDGES = {

@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from lipgnn.errors import DataError
-from lipgnn.estimate import Paces
-from lipgnn.spec import RunSpec
-from lipgnn.store import Store
-from lipgnn.study import identity
+from lipgnn.results.store import Store
+from lipgnn.spec.run import RunSpec
+from lipgnn.spec.study import identity
+from lipgnn.sweep.estimate import Paces
 
 DONE, DIVERGED, FAILED, MISSING = "done", "diverged", "failed", "to do"
 # Done in another store, whose row is published with the code; and not to be done, for want of its data.

@@ -7,9 +7,9 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from lipgnn.engines.events import Ended, Event, Orders
-from lipgnn.plan import DIVERGED, DONE, FAILED, PUBLISHED, Cell, Plan
-from lipgnn.store import Store
+from lipgnn.results.store import Store
+from lipgnn.sweep.engines.events import Ended, Event, Orders
+from lipgnn.sweep.plan import DIVERGED, DONE, FAILED, PUBLISHED, Cell, Plan
 
 # results.csv is rebuilt from all results, so not after every run of a large sweep.
 CSV_SECONDS = 10.0
@@ -17,7 +17,7 @@ HELD_SECONDS = 2.0
 
 
 class Engine(Protocol):
-    """Something that computes runs; see lipgnn.engines."""
+    """Something that computes runs; see lipgnn.sweep.engines."""
 
     orders: Orders
 

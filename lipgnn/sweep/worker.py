@@ -18,13 +18,13 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from lipgnn.claims import Held
 from lipgnn.datasets import Dataset, load
-from lipgnn.engines.events import POLITE_SIGNALS
 from lipgnn.errors import Interrupted, LipgnnError
-from lipgnn.spec import RunSpec
-from lipgnn.store import Store
-from lipgnn.train import Finished, Started, train
+from lipgnn.results.claims import Held
+from lipgnn.results.store import Store
+from lipgnn.spec.run import RunSpec
+from lipgnn.sweep.engines.events import POLITE_SIGNALS
+from lipgnn.training.loop import Finished, Started, train
 
 Message = dict[str, Any]
 
@@ -72,7 +72,7 @@ def compute(
                 tell({"event": "started", "epoch": event.resumed_epoch})
             else:
                 epoch = event.epoch
-                tell({"event": "epoch", "epoch": epoch, "val_acc": event.val_acc, "best_epoch": event.best_epoch})
+                tell({"event": "epoch", "epoch": epoch, "val_score": event.val_score, "best_epoch": event.best_epoch})
     except Held as error:
         return _ended("held", error.message)
     except Interrupted as error:

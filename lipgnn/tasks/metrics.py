@@ -1,6 +1,6 @@
 """How good predictions are, and the loss that stands for it in training.
 
-The metric of a data set is `acc`, the share of right classes, or `rocauc`, the area under the ROC curve, where every
+The metric of a data set is `accuracy`, the share of right classes, or `roc-auc`, the area under the ROC curve, where every
 item has several yes-or-no labels.
 """
 
@@ -11,14 +11,14 @@ from torch import nn
 
 
 def loss(metric: str, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy; for `rocauc` the binary one, over the labels that are known.
+    """Mean cross-entropy; for `roc-auc` the binary one, over the labels that are known.
 
     Parameters
     ----------
     logits : (B, C).
     labels : (B,) classes, or (B, C) of 0, 1 and NaN where unknown.
     """
-    if metric == "acc":
+    if metric == "accuracy":
         return nn.functional.cross_entropy(logits, labels)
     known = ~labels.isnan()
     return nn.functional.binary_cross_entropy_with_logits(logits[known], labels[known].to(logits.dtype))
@@ -26,7 +26,7 @@ def loss(metric: str, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tenso
 
 def score(metric: str, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """The metric as a number in double precision, a tensor on the device of the logits; shapes as for `loss`."""
-    return accuracy(logits, labels) if metric == "acc" else roc_auc(logits, labels)
+    return accuracy(logits, labels) if metric == "accuracy" else roc_auc(logits, labels)
 
 
 def accuracy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:

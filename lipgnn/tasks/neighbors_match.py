@@ -102,7 +102,7 @@ def protocol(trees: Trees, model: str) -> dict[str, Any]:
         "lr": 1e-3,
         "weight_decay": 0.0,
         "schedule": "halve",
-        "select": "train_acc",
+        "select": "train_score",
         "batch_size": 64 if radius <= 3 else 1024 if radius <= 6 else 2048,
         "eval_every": every,
         "epochs": 50000,

@@ -18,8 +18,8 @@ from safetensors.torch import save as tensors_to_bytes
 
 from lipgnn.errors import DataError, UsageError
 from lipgnn.files import sha256, to_json, write_atomic
-from lipgnn.models import DeepGNN
-from lipgnn.spec import HOW, LATER, RunSpec
+from lipgnn.network.deep import DeepGNN
+from lipgnn.spec.run import HOW, RunSpec
 
 SCHEMA = 1
 _METADATA_KEY = "lipgnn"
@@ -64,7 +64,7 @@ class CheckpointFile:
             raise self._damaged(f"{self.state_path.name} cannot be read ({error!r})") from error
         if record.get("schema") != SCHEMA:
             raise self._damaged(f"it has schema version {record.get('schema')!r}, and {SCHEMA} is read")
-        saved, wanted = {**LATER, **saved}, spec.to_dict()
+        wanted = spec.to_dict()
         differing = sorted(k for k in {*saved, *wanted} - {*HOW} if saved.get(k) != wanted.get(k))
         if differing:
             raise self._damaged(f"it is of another run; these differ: {', '.join(differing)}")
@@ -136,7 +136,7 @@ def load_model(path: Path) -> SavedModel:
         if record["schema"] != SCHEMA:
             raise _unusable(path, f"it has schema version {record['schema']!r}, and {SCHEMA} is read")
         # How it was computed is no affair of who uses the model; the best of the machine at hand is.
-        spec = RunSpec.from_mapping({**LATER, **record["spec"], "kernel": "auto", "checkpoint_every": "auto"})
+        spec = RunSpec.from_mapping({**record["spec"], "kernel": "auto", "recompute_every": "auto"})
         in_feats, num_classes = (int(size) for size in record["shape"])
         fingerprint, class_names = str(record["fingerprint"]), record["class_names"]
     except (OSError, SafetensorError, ValueError, TypeError, KeyError, UsageError) as error:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import torch
 from torch import nn
 
-from lipgnn.flow import Graphs
-from lipgnn.models import DeepGNN
+from lipgnn.network.deep import DeepGNN
+from lipgnn.network.hops import Graphs
 
 
 def first_nonfinite_output(network: DeepGNN, graph: Graphs, x: torch.Tensor) -> str | None:

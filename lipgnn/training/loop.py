@@ -12,20 +12,20 @@ import torch
 
 import lipgnn
 from lipgnn.catalog import ATTENTION_MODELS, FUSED_NORMS, NO_NORM, check_name, parse_norm
-from lipgnn.checkpoint import CheckpointFile
-from lipgnn.config import command_for
 from lipgnn.datasets import Dataset
-from lipgnn.diagnose.recording import SimilarityRecorder
 from lipgnn.errors import DataError, Interrupted, RunFailed
 from lipgnn.kernels import choose
-from lipgnn.memory import MemoryPlan, estimate, plan_memory
-from lipgnn.recorded import RECORDS, read_recording
-from lipgnn.recording import GradientRecorder, Recorder
+from lipgnn.memory import free_memory, memory_returned
+from lipgnn.results.recordings import RECORDS, read_recording
+from lipgnn.results.store import Run, Store, epochs_to_90
 from lipgnn.runtime import choose_device, peak_memory_mb
-from lipgnn.spec import RunSpec
-from lipgnn.store import Run, Store, epochs_to_90
-from lipgnn.system_memory import free_memory, memory_returned
-from lipgnn.training import Diverged, Epoch, Training
+from lipgnn.spec.run import RunSpec
+from lipgnn.spec.sources import command_for
+from lipgnn.training.checkpoint import CheckpointFile
+from lipgnn.training.memory import MemoryPlan, estimate, plan_memory
+from lipgnn.training.recorders.gradients import GradientRecorder, Recorder
+from lipgnn.training.recorders.similarity import SimilarityRecorder
+from lipgnn.training.state import Diverged, Epoch, Training
 
 
 @dataclass(frozen=True)
@@ -126,8 +126,8 @@ def _plan_memory(training: Training, run: Run) -> MemoryPlan:
     """Settle how many activations the run keeps, from a trial of two blocks."""
     with _recorded(training, run):
         expected = estimate(training.network, *training.example())
-    memory = plan_memory(expected, training.spec.checkpoint_every, free_memory(training.device))
-    training.checkpoint_blocks(memory.checkpoint_every)
+    memory = plan_memory(expected, training.spec.recompute_every, free_memory(training.device))
+    training.recompute_blocks(memory.recompute_every)
     return memory
 
 
@@ -205,16 +205,17 @@ def _save(
 def _result(training: Training, run: Run, fingerprint: str, diverged: str | None) -> dict[str, Any]:
     """The row of a run in results.csv, and where it diverged if it did."""
     spec, best, last = training.spec, training.best, training.last
-    selected = ("train_acc", "val_acc", "test_acc", "train_loss", "val_loss")
+    selected = ("train_score", "val_score", "test_score", "train_loss", "val_loss")
     return {
         **spec.to_dict(),
         "run_id": run.id,
         "status": "diverged" if diverged else "done",
+        "metric": training.dataset.metric,
         "epochs_run": training.epoch,
         "best_epoch": best.epoch if best else None,
         "epochs_to_90": epochs_to_90(run.read_log()),
         **{name: getattr(best, name, None) for name in selected},
-        "last_test_acc": last.test_acc if last else None,
+        "last_test_score": last.test_score if last else None,
         "max_grad_norm": training.max_grad_norm,
         "parameters": training.parameters,
         "seconds": training.seconds,
@@ -231,7 +232,7 @@ def _failed(error: Exception, epoch: int) -> RunFailed:
     text = str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
     hint = "Run with --debug for the traceback."
     if isinstance(error, MemoryError) or "memory" in text.lower():
-        hint = "Use --stack reversible or --checkpoint-every 1, fewer heads, a smaller width or fewer layers."
+        hint = "Use --stack reversible or --recompute-every 1, fewer heads, a smaller width or fewer layers."
     return RunFailed(f"The run failed in epoch {epoch + 1}: {text}.", hint)
 
 

@@ -13,10 +13,10 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
-from lipgnn.flow import Graphs, per_block
-from lipgnn.models import DeepGNN
-from lipgnn.recompute import Randomness, buffers_kept
-from lipgnn.system_memory import memory_in_use
+from lipgnn.memory import memory_in_use
+from lipgnn.network.deep import DeepGNN
+from lipgnn.network.hops import Graphs, per_block
+from lipgnn.network.recompute import Randomness, buffers_kept
 
 # From here on a run is big, and its memory is told beforehand.
 BIG = 2**30
@@ -70,7 +70,7 @@ class MemoryPlan:
 
     Attributes
     ----------
-    checkpoint_every : distance of the blocks whose input is kept, 0 where all activations are.
+    recompute_every : distance of the blocks whose input is kept, 0 where all activations are.
     peak : expected largest memory of the run, in bytes.
     free : bytes that the run could still get when it was asked.
     fits : whether that is enough.
@@ -79,7 +79,7 @@ class MemoryPlan:
         system may have too little for an allocator that holds on to it.
     """
 
-    checkpoint_every: int
+    recompute_every: int
     peak: int
     free: int
     fits: bool
@@ -111,7 +111,7 @@ def plan_memory(expected: Estimate, requested: str, free: int) -> MemoryPlan:
     elif not fits(0) and expected.block and distances:
         every = next(filter(fits, distances), None) or min(distances, key=expected.peak)
     return MemoryPlan(
-        checkpoint_every=every,
+        recompute_every=every,
         peak=expected.peak(every),
         free=free,
         fits=fits(every),
@@ -135,7 +135,7 @@ def estimate(
     network.train()
     layers = len(network.blocks)
     probed = layers if isinstance(graph, Sequence) else min(_PROBED, layers)
-    if network.checkpoint_every:
+    if network.recompute_every:
         # Torch's checkpoint will import its compiler, some 130 MB; here, so that they are counted.
         importlib.import_module("torch._dynamo")
     with Randomness.now(features.device).again(), buffers_kept(network), _all_kept(network):
@@ -180,11 +180,11 @@ def _probe(
 
 @contextlib.contextmanager
 def _all_kept(network: DeepGNN) -> Iterator[None]:
-    every, network.checkpoint_every = network.checkpoint_every, 0
+    every, network.recompute_every = network.recompute_every, 0
     try:
         yield
     finally:
-        network.checkpoint_every = every
+        network.recompute_every = every
 
 
 class _Allocations(TorchDispatchMode):

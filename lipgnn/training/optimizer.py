@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import torch
 from packaging.version import Version
 
-from lipgnn.spec import RunSpec
+from lipgnn.spec.run import RunSpec
 
 if TYPE_CHECKING:
-    from lipgnn.models import DeepGNN
+    from lipgnn.network.deep import DeepGNN
 
 
 class _Adam(torch.optim.Adam):

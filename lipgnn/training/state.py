@@ -12,17 +12,17 @@ from typing import Any
 import torch
 from torch import nn
 
-from lipgnn import metrics
-from lipgnn.batches import Batch, batches_of, logits_of
-from lipgnn.checkpoint import CheckpointFile, Tensors, save_model
 from lipgnn.datasets import Dataset, TreeDataset
-from lipgnn.divergence import first_nonfinite_gradient, first_nonfinite_output
-from lipgnn.flow import Graphs
-from lipgnn.models import DeepGNN
+from lipgnn.network.deep import DeepGNN
+from lipgnn.network.hops import Graphs
 from lipgnn.norms import advance_all
-from lipgnn.optimizer import adam, schedule, watches, without_infinities
 from lipgnn.runtime import seed_all
-from lipgnn.spec import RunSpec
+from lipgnn.spec.run import RunSpec
+from lipgnn.tasks import metrics
+from lipgnn.tasks.batches import Batch, batches_of, logits_of
+from lipgnn.training.checkpoint import CheckpointFile, Tensors, save_model
+from lipgnn.training.divergence import first_nonfinite_gradient, first_nonfinite_output
+from lipgnn.training.optimizer import adam, schedule, watches, without_infinities
 
 # An evaluation is better by training accuracy only where it is by more than this (Alon & Yahav 2021).
 LEAST_GAIN = 1e-4
@@ -32,16 +32,16 @@ LEAST_GAIN = 1e-4
 class Epoch:
     """What came of the epochs since the last evaluation; also one line of log.jsonl.
 
-    Metrics are of the updated weights, without dropout; `acc` is the metric of the data set (see lipgnn.metrics).
+    Metrics are of the updated weights, without dropout; `accuracy` is the metric of the data set (see lipgnn.tasks.metrics).
     The norm of the gradient is the largest of all steps.
     """
 
     epoch: int
     train_loss: float
-    train_acc: float
+    train_score: float
     val_loss: float
-    val_acc: float
-    test_acc: float
+    val_score: float
+    test_score: float
     grad_norm: float
     lr: float
     best_epoch: int
@@ -153,16 +153,16 @@ class Training:
         batch = next(iter(self.batches.epoch(1)))
         return batch.graph, batch.features, lambda logits: self._loss(batch, logits)
 
-    def checkpoint_blocks(self, every: int) -> None:
+    def recompute_blocks(self, every: int) -> None:
         """Keep the activations of every `every`-th block only; 0 keeps all."""
-        self.network.checkpoint_every = every
-        self.spec = self.spec.with_values(checkpoint_every=str(every))
+        self.network.recompute_every = every
+        self.spec = self.spec.with_values(recompute_every=str(every))
 
     @property
     def finished(self) -> bool:
         """Whether the epochs are used up, patience has run out, or there is nothing left to learn."""
         waited = self.epoch - self.best.epoch if self.best else 0
-        learned = self.spec.select == "train_acc" and self.best is not None and self.best.train_acc == 1
+        learned = self.spec.select == "train_score" and self.best is not None and self.best.train_score == 1
         out_of_patience = self.spec.patience > 0 and waited >= self.spec.patience
         return self.epoch >= self.spec.epochs or out_of_patience or learned
 
@@ -173,7 +173,7 @@ class Training:
         found = {}
         for part, items in self.parts.items():
             own, labels = logits[items], self.labels[items]
-            found[f"{part}_acc"] = metrics.score(metric, own, labels)
+            found[f"{part}_score"] = metrics.score(metric, own, labels)
             if part != "test":
                 found[f"{part}_loss"] = metrics.loss(metric, own, labels).double()
         finite, *values = torch.stack([logits.isfinite().all().double(), *found.values()]).tolist()
@@ -290,10 +290,10 @@ def _better(record: Epoch, best: Epoch, select: str) -> bool:
 
     The last gain is one however small: at 1 there is nothing left to learn.
     """
-    if select == "train_acc":
-        return record.train_acc > best.train_acc + LEAST_GAIN or record.train_acc == 1 > best.train_acc
-    merit, former = ((one.val_acc, -one.val_loss) for one in (record, best))
-    return merit > former if select == "val_acc" else merit[::-1] > former[::-1]
+    if select == "train_score":
+        return record.train_score > best.train_score + LEAST_GAIN or record.train_score == 1 > best.train_score
+    merit, former = ((one.val_score, -one.val_loss) for one in (record, best))
+    return merit > former if select == "val_score" else merit[::-1] > former[::-1]
 
 
 def _copy(weights: Tensors) -> Tensors:

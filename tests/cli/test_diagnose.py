@@ -22,7 +22,7 @@ def test_json_has_a_verdict_with_evidence_and_a_row_for_every_layer(invoke, resu
     assert code == 0
     assert found["verdict"] == "healthy" and found["evidence"] and found["options"] == []
     assert found["at"] == "end of training"
-    assert found["accuracy"] == {part: result[f"{part}_acc"] for part in ("train", "val", "test")}
+    assert found["accuracy"] == {part: result[f"{part}_score"] for part in ("train", "val", "test")}
     assert [row["layer"] for row in found["layers"]] == [0, 1, 2]
     for row in found["layers"]:
         for name in ("grad_norm", "grad_mu", "feat_mu", "rank", "rank1_residual", "dirichlet", "mad"):

@@ -32,7 +32,7 @@ def test_a_model_is_found_in_every_way_and_scores_as_in_training(invoke, result,
     code, out, _ = invoke("evaluate", given, "--json")
     evaluation = json.loads(out)
     assert code == 0
-    assert evaluation["accuracy"] == {part: result[f"{part}_acc"] for part in ("train", "val", "test")}
+    assert evaluation["accuracy"] == {part: result[f"{part}_score"] for part in ("train", "val", "test")}
 
 
 def test_for_people_there_are_tables(invoke, result):

@@ -105,7 +105,7 @@ def test_a_broken_environment_is_exit_5(invoke, monkeypatch, tmp_path):
     def broken(requested):
         raise EnvironmentBroken("DGL cannot be imported.", "Reinstall it.")
 
-    monkeypatch.setattr("lipgnn.train.choose_device", broken)
+    monkeypatch.setattr("lipgnn.training.loop.choose_device", broken)
     code, _, err = invoke("train", "--dataset", "planted")
     assert (code, err.count("\n")) == (5, 2)
     assert not list(tmp_path.rglob("claim"))

@@ -2,7 +2,7 @@ import click
 import pytest
 
 from cli.options import spec_options, spec_options_but
-from lipgnn.spec import FIELDS
+from lipgnn.spec.run import FIELDS
 
 
 @pytest.fixture

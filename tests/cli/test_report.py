@@ -12,7 +12,7 @@ import pytest
 def results(result_row, write_store, tmp_path):
     """The grid of two norms, two depths and two seeds in the default store."""
     runs = [
-        result_row(norm=norm, layers=layers, seed=seed, test_acc=0.8 - layers / 100 + (norm == "lip") / 20 + seed / 100)
+        result_row(norm=norm, layers=layers, seed=seed, test_score=0.8 - layers / 100 + (norm == "lip") / 20 + seed / 100)
         for norm in ("none", "lip")
         for layers in (2, 4)
         for seed in (0, 1)
@@ -61,7 +61,7 @@ def test_the_suffix_chooses_the_format(invoke, results, tmp_path, suffix, start)
 def test_format_writes_to_stdout_and_beats_the_suffix(invoke, results, tmp_path):
     assert invoke("report", "--format", "markdown")[1].startswith("| norm | layers 2 | layers 4 |\n")
     invoke("report", "--format", "json", "-o", "table.txt")
-    assert json.loads((tmp_path / "table.txt").read_text())["value"] == "test_acc"
+    assert json.loads((tmp_path / "table.txt").read_text())["value"] == "test_score"
 
 
 def test_several_sources_and_conditions(invoke, results, tmp_path, result_row, write_store):
@@ -95,7 +95,7 @@ def test_the_page_is_written_beside_the_table(invoke, results, tmp_path):
     "arguments, part",
     [
         (["--rows", "nrom"], "Did you mean 'norm'?"),
-        (["--value", "acc"], "Unknown value 'acc'"),
+        (["--value", "accuracy"], "Unknown value 'acc'"),
         (["--where", "lr=1"], "Unknown value of lr '1'"),
         (["--compare", "pair"], "Unknown value of norm 'pair'"),
         (["--sort", "nrom"], "Unknown field to sort by"),
@@ -161,8 +161,8 @@ def test_recorded_gradients_are_drawn_with_their_numbers(invoke, results, tmp_pa
     """From the store, and from a copy of its table with the published recordings beside it."""
     import numpy as np
 
-    from lipgnn.recorded import GRADIENTS, publish_recordings, write_recording
-    from lipgnn.store import Store, to_csv
+    from lipgnn.results.recordings import GRADIENTS, publish_recordings, write_recording
+    from lipgnn.results.store import Store, to_csv
 
     store = Store(results)
     rows = list(store.published())
@@ -185,8 +185,8 @@ def test_recorded_gradients_are_drawn_with_their_numbers(invoke, results, tmp_pa
 def test_recorded_similarity_is_drawn_with_its_numbers(invoke, results, tmp_path):
     import numpy as np
 
-    from lipgnn.recorded import SIMILARITY, write_recording
-    from lipgnn.store import Store
+    from lipgnn.results.recordings import SIMILARITY, write_recording
+    from lipgnn.results.store import Store
 
     store = Store(results)
     for row in store.published():

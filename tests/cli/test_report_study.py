@@ -17,14 +17,14 @@ def study(result_row, write_store, tmp_path, monkeypatch):
         'title = "A trial"\n[report]\nrows = ["norm"]\ncols = ["dataset", "missing"]\nbest = ["layers"]\n'
         'figure = "box"\n[grid]\nnorm = ["none", "lip"]\nlayers = [2, 4]\nseed = [0, 1]\n'
         "[[small]]\nfixed = {epochs = 9}\n[[paper]]\nfixed = {epochs = 99}\n"
-        '[protocol.last]\nfeatures = "raw"\nvalue = "last_test_acc"\n[protocol.best]\nfeatures = "row"\n'
+        '[protocol.last]\nfeatures = "raw"\nvalue = "last_test_score"\n[protocol.best]\nfeatures = "row"\n'
     )
-    monkeypatch.setattr("lipgnn.study.FOLDER", folder)
-    from lipgnn.store import to_csv
+    monkeypatch.setattr("lipgnn.spec.study.FOLDER", folder)
+    from lipgnn.results.store import to_csv
 
     rows = [
-        result_row(norm=norm, layers=layers, seed=seed, epochs=9, features="raw", val_acc=1 / layers, epochs_to_90=None)
-        | {"last_test_acc": (0.6 if norm == "none" else 0.79) + seed / 50, "test_acc": 0.1}
+        result_row(norm=norm, layers=layers, seed=seed, epochs=9, features="raw", val_score=1 / layers, epochs_to_90=None)
+        | {"last_test_score": (0.6 if norm == "none" else 0.79) + seed / 50, "test_score": 0.1}
         for norm in ("none", "lip")
         for layers in (2, 4)
         for seed in (0, 1)
@@ -46,8 +46,8 @@ def test_a_study_is_laid_out_as_it_says(invoke, study):
 
 def test_beside_a_study_stand_the_numbers_of_its_papers_alone(invoke, result_row, write_store, tmp_path):
     """Of `deep` those of GCNII, in the row of its residual connection; others have numbers of two layers of GAT too."""
-    from lipgnn.grid import runs_of
-    from lipgnn.study import read_study
+    from lipgnn.spec.grid import runs_of
+    from lipgnn.spec.study import read_study
 
     specs = [run for run in runs_of(read_study("deep").choose().grids(), {})[0] if run.dataset == "cora"]
     runs = [result_row(**spec.to_dict()) for spec in specs if spec.layers in (2, 64)]
@@ -64,10 +64,10 @@ def test_beside_a_study_stand_the_numbers_of_its_papers_alone(invoke, result_row
 def test_figures_of_a_study_are_of_what_it_records(invoke, result_row, write_store, tmp_path):
     import numpy as np
 
-    from lipgnn.grid import runs_of
-    from lipgnn.recorded import SIMILARITY, write_recording
-    from lipgnn.store import Store
-    from lipgnn.study import read_study
+    from lipgnn.results.recordings import SIMILARITY, write_recording
+    from lipgnn.results.store import Store
+    from lipgnn.spec.grid import runs_of
+    from lipgnn.spec.study import read_study
 
     specs = [run for run in runs_of(read_study("rank").choose().grids(), {})[0] if run.dataset == "complete"][:2]
     runs = [result_row(**spec.to_dict()) for spec in specs]
@@ -81,7 +81,7 @@ def test_figures_of_a_study_are_of_what_it_records(invoke, result_row, write_sto
 
 
 def test_options_beat_the_study(invoke, study, tmp_path):
-    content = json.loads(invoke("report", "--study", "trial", "--value", "test_acc", "--json")[1])
+    content = json.loads(invoke("report", "--study", "trial", "--value", "test_score", "--json")[1])
     assert {cell["mean"] for cell in content["cells"]} == {0.1}
     out = invoke("report", "--study", "trial", "--best", "", "--cols", "layers", "--where", "norm=lip")[1]
     assert "layers 4" in out
@@ -101,11 +101,11 @@ def test_runs_of_another_scale_protocol_or_setting_are_not_in_the_table(
     invoke, study, result_row, write_store, tmp_path
 ):
     others = [{"epochs": 99, "features": "raw"}, {"epochs": 9, "features": "row"}, {"epochs": 9, "lr": 1.0}]
-    write_store(tmp_path / "results", [result_row(norm="lip", layers=2, seed=0, test_acc=0.9, **o) for o in others])
+    write_store(tmp_path / "results", [result_row(norm="lip", layers=2, seed=0, test_score=0.9, **o) for o in others])
     runs = {run for c in json.loads(invoke("report", "--study", "trial", "--json")[1])["cells"] for run in c["runs"]}
     assert runs == {row["run_id"] for row in study if row["layers"] == 2}
     for options in (("--scale", "paper"), ("--protocol", "best")):
-        cells = json.loads(invoke("report", "--study", "trial", "--value", "test_acc", *options, "--json")[1])["cells"]
+        cells = json.loads(invoke("report", "--study", "trial", "--value", "test_score", *options, "--json")[1])["cells"]
         assert [(cell["n"], cell["mean"]) for cell in cells] == [(1, 0.9)]
 
 

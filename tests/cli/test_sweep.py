@@ -3,7 +3,7 @@ import json
 
 import pytest
 
-from lipgnn.store import Store
+from lipgnn.results.store import Store
 
 GRID = ("sweep", "--dataset", "planted", "--hidden", 2, "--heads", 2, "--layers", "1,2", "--norm", "none,lip")
 GRID += ("--seeds", "0-1", "--epochs", 3)
@@ -12,9 +12,9 @@ GRID += ("--seeds", "0-1", "--epochs", 3)
 @pytest.fixture
 def computed(monkeypatch):
     """Runs are computed in this process, by the function the workers call; gives the list of them."""
-    from lipgnn.engines.events import Ended
-    from lipgnn.engines.local import LocalEngine
-    from lipgnn.worker import compute
+    from lipgnn.sweep.engines.events import Ended
+    from lipgnn.sweep.engines.local import LocalEngine
+    from lipgnn.sweep.worker import compute
 
     cells = []
 
@@ -97,7 +97,7 @@ def test_failures_are_printed_exit_3_and_retried_on_request(invoke, computed, mo
             raise RuntimeError("no luck [/today]")
         return real(self)
 
-    from lipgnn.training import Training
+    from lipgnn.training.state import Training
 
     real = Training.step
     with monkeypatch.context() as patch:
@@ -126,7 +126,7 @@ def test_a_diverged_run_is_a_result_and_retried_on_request(invoke, computed):
 
 
 def test_fail_fast_stops(invoke, computed, monkeypatch):
-    from lipgnn.training import Training
+    from lipgnn.training.state import Training
 
     def failing(self):
         raise RuntimeError("no")
@@ -178,7 +178,7 @@ def trial(monkeypatch, tmp_path):
     folder = tmp_path / "shipped"
     folder.mkdir()
     (folder / "trial.toml").write_text(STUDY)
-    monkeypatch.setattr("lipgnn.study.FOLDER", folder)
+    monkeypatch.setattr("lipgnn.spec.study.FOLDER", folder)
     return ("sweep", "--study", "trial")
 
 
@@ -295,6 +295,6 @@ def test_the_real_thing_in_processes(lipgnn, tmp_path):
     assert [row["status"] for row in results] == ["done"] * 8
     one = lipgnn(*results[0]["command"].split()[1:], "--results", "alone", "--json", "-q", check=0, OMP_NUM_THREADS="1")
     alone = json.loads(one.stdout)
-    assert {k: alone[k] for k in ("run_id", "val_acc", "test_acc", "val_loss", "max_grad_norm")} == {
-        k: results[0][k] for k in ("run_id", "val_acc", "test_acc", "val_loss", "max_grad_norm")
+    assert {k: alone[k] for k in ("run_id", "val_score", "test_score", "val_loss", "max_grad_norm")} == {
+        k: results[0][k] for k in ("run_id", "val_score", "test_score", "val_loss", "max_grad_norm")
     }

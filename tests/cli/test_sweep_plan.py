@@ -4,8 +4,8 @@ import pytest
 
 from cli import console
 from cli.sweep_plan import show_plan
-from lipgnn.plan import Cell, Plan
-from lipgnn.spec import RunSpec
+from lipgnn.spec.run import RunSpec
+from lipgnn.sweep.plan import Cell, Plan
 
 
 @pytest.fixture

@@ -1,9 +1,9 @@
 import pytest
 
 from cli.sweep_view import SweepView, differing
-from lipgnn.engines.events import Ended, Progress
-from lipgnn.plan import Cell, Plan
-from lipgnn.spec import RunSpec
+from lipgnn.spec.run import RunSpec
+from lipgnn.sweep.engines.events import Ended, Progress
+from lipgnn.sweep.plan import Cell, Plan
 
 
 @pytest.fixture
@@ -15,8 +15,8 @@ def cells():
     ]
 
 
-def result(val_acc):
-    return {"val_acc": val_acc, "test_acc": 0.5, "seconds": 1.25}
+def result(val_score):
+    return {"val_score": val_score, "test_score": 0.5, "seconds": 1.25}
 
 
 def test_cells_are_told_apart_by_what_differs(cells):

@@ -5,7 +5,7 @@ import stat
 
 import pytest
 
-from lipgnn.spec import FIELDS
+from lipgnn.spec.run import FIELDS
 
 RUN = ("train", "--dataset", "planted", "--layers", 2, "--hidden", 2, "--heads", 2, "--epochs", 12)
 
@@ -14,7 +14,7 @@ def test_json_is_one_object_with_the_promised_keys(invoke):
     code, out, _ = invoke(*RUN, "--json")
     result = json.loads(out)
     assert code == 0
-    promised = "run_id status test_acc val_acc last_test_acc best_epoch seconds_per_epoch parameters"
+    promised = "run_id status test_score val_score last_test_score best_epoch seconds_per_epoch parameters"
     assert set(promised.split()) <= set(result)
     assert result["status"] == "done"
     assert out.count("\n") == 1
@@ -24,7 +24,7 @@ def test_the_summary_has_the_numbers_and_the_next_commands(invoke):
     result = json.loads(invoke(*RUN, "--json")[1])
     code, out, err = invoke(*RUN)
     assert code == 0
-    for key in ("test_acc", "val_acc", "train_acc", "last_test_acc"):
+    for key in ("test_score", "val_score", "train_score", "last_test_score"):
         assert f"{result[key]:.3f}" in out
     assert result["run_id"] in out
     assert "already done" in err
@@ -55,26 +55,26 @@ def test_the_device_and_the_reason_are_told(invoke):
 def test_the_stack_is_told_where_it_is_not_the_usual(invoke):
     _, out, err = invoke(*RUN, "--stack", "reversible", "--seed", 1)
     assert "2 layers (reversible stack)" in err and "2 layers (reversible stack)" in out
-    _, out, err = invoke(*RUN, "--checkpoint-every", 1, "--seed", 2)
+    _, out, err = invoke(*RUN, "--recompute-every", 1, "--seed", 2)
     assert "2 layers (checkpoint every 1)" in err and "2 layers (checkpoint every 1)" in out
     _, out, err = invoke(*RUN, "--seed", 3)
     assert "2 layers, norm" in err and "2 layers, norm" in out and "Expected peak memory" not in err
 
 
 def test_a_reversible_stack_with_checkpoints_is_refused(invoke):
-    code, _, err = invoke(*RUN, "--stack", "reversible", "--checkpoint-every", 2)
+    code, _, err = invoke(*RUN, "--stack", "reversible", "--recompute-every", 2)
     assert code == 2
-    assert "keeps no activations" in err and "--checkpoint-every 0" in err
+    assert "keeps no activations" in err and "--recompute-every 0" in err
 
 
 def test_scarce_memory_is_told_before_the_run(invoke, monkeypatch):
-    import lipgnn.train
+    import lipgnn.training.loop
 
-    monkeypatch.setattr(lipgnn.train, "free_memory", lambda device: 1)
+    monkeypatch.setattr(lipgnn.training.loop, "free_memory", lambda device: 1)
     _, out, err = invoke(*RUN, "--json")
-    assert json.loads(out)["checkpoint_every"] == "1"
+    assert json.loads(out)["recompute_every"] == "1"
     assert "Expected peak memory 0." in err and "0.00 GB are free" in err
-    assert "--checkpoint-every 1 is used" in err and "--stack reversible" in err
+    assert "--recompute-every 1 is used" in err and "--stack reversible" in err
     assert "Expected" not in invoke(*RUN, "-q", "--force")[2]
 
 
@@ -148,13 +148,13 @@ def test_damaged_data_is_exit_4_and_nothing_is_written(invoke, tmp_path):
 
 
 def test_a_damaged_checkpoint_is_refused_and_kept(invoke, tmp_path, monkeypatch):
-    import lipgnn.train
+    import lipgnn.training.loop
 
     def stop(*args, **kwargs):
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(lipgnn.train, "_result", stop)
+        patch.setattr(lipgnn.training.loop, "_result", stop)
         assert invoke(*RUN, "--save-every", 3)[0] == 130
     (path,) = (tmp_path / "results" / "runs").glob("*/last.safetensors")
     path.write_bytes(path.read_bytes()[:-5])
@@ -171,7 +171,7 @@ def ogb_evaluate():
 
     import torch
 
-    from lipgnn.checkpoint import load_model
+    from lipgnn.training.checkpoint import load_model
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -200,7 +200,7 @@ def test_a_folder_of_ogb_is_trained_on_at_once_and_in_batches(invoke, tmp_path, 
     assert code == 0, err
     result = json.loads(out)
     value = ogb_evaluate(tmp_path / "results" / "runs" / result["run_id"], load(folder), "ogbn-arxiv")
-    assert result["test_acc"] == pytest.approx(value)
+    assert result["test_score"] == pytest.approx(value)
 
 
 @pytest.mark.parametrize("options", [(), ("--batch-size", "16")])
@@ -215,7 +215,7 @@ def test_several_labels_a_node_are_measured_by_roc_auc(invoke, tmp_path, write_o
     assert code == 0, err
     result = json.loads(out)
     value = ogb_evaluate(tmp_path / "results" / "runs" / result["run_id"], load(folder), "ogbn-proteins")
-    assert result["test_acc"] == pytest.approx(value)
+    assert result["test_score"] == pytest.approx(value)
     assert "test ROC-AUC" in invoke("train", *ways)[1]
     code, out, err = invoke("evaluate", result["run_id"])
     assert code == 0, err
@@ -231,16 +231,16 @@ def test_trees_are_trained_on_and_their_model_evaluated(invoke, model, norm):
     code, out, err = invoke("train", *ways, "--json")
     assert code == 0, err
     result = json.loads(out)
-    assert (result["epochs_run"], result["select"]) == (3, "train_acc")
+    assert (result["epochs_run"], result["select"]) == (3, "train_score")
     code, out, err = invoke("evaluate", result["run_id"], "--json")
     assert code == 0, err
-    assert json.loads(out)["accuracy"]["train"] == pytest.approx(result["train_acc"])
+    assert json.loads(out)["accuracy"]["train"] == pytest.approx(result["train_score"])
 
 
 def test_gat_learns_the_trees_of_radius_two(invoke):
     code, out, err = invoke("train", "--dataset", "trees:2:6", "--model", "gat", "--eval-every", "25", "--json")
     assert code == 0, err
-    assert json.loads(out)["train_acc"] == 1
+    assert json.loads(out)["train_score"] == 1
 
 
 def test_impossible_trees_are_exit_2_with_one_sentence(invoke):

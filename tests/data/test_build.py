@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from lipgnn.datasets import read
-from lipgnn.datasets.planetoid import read_planetoid
+from lipgnn.datasets.formats.planetoid import read_planetoid
 
 ROOT = Path(__file__).parents[2]
 SCRIPT = ROOT / "data" / "source" / "build.py"

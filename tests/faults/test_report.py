@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from lipgnn.store import COLUMNS
+from lipgnn.results.store import COLUMNS
 
 ATTACKS = ["=cmd|' /C calc'!A0", "@SUM(1)", "<script>alert(1)</script>", r"\input{x}", "\x1b]0;x\x07", "[/x]", "a\nb,c"]
 
@@ -95,7 +95,7 @@ def test_a_full_disk_leaves_the_old_table(program, result_row, write_store, tmp_
 def ten_thousand(result_row, write_store, tmp_path_factory):
     norms = ("none", "lip", "pair", "layer")
     rows = (
-        result_row(dataset=dataset, norm=norm, layers=layers, seed=seed, test_acc=0.5 + seed / 1000)
+        result_row(dataset=dataset, norm=norm, layers=layers, seed=seed, test_score=0.5 + seed / 1000)
         for dataset in ("cora", "citeseer")
         for norm in norms
         for layers in range(1, 26)

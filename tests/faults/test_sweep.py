@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from lipgnn.store import Store
+from lipgnn.results.store import Store
 
 SEEDS = 6
 GRID = ["sweep", "--dataset", "planted", "--hidden", "2", "--heads", "2", "--layers", "2", "--patience", "0"]
@@ -75,7 +75,7 @@ def workers_in(folder):
         try:
             if name.isdigit() and os.readlink(f"/proc/{name}/cwd") == str(folder):
                 with open(f"/proc/{name}/cmdline") as file:
-                    found += [int(name)] if "lipgnn.worker" in file.read() else []
+                    found += [int(name)] if "lipgnn.sweep.worker" in file.read() else []
         except OSError:
             continue
     return found
@@ -138,7 +138,7 @@ def test_out_of_memory_ends_one_run(program, tmp_path):
     limited = (
         "import resource, runpy, sys\n"
         "sys.argv = sys.argv[1:]\n"
-        "import lipgnn.engines.local as local\n"
+        "import lipgnn.sweep.engines.local as local\n"
         "real = local.subprocess.Popen\n"
         "limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, 6 * 2**30))\n"
         "local.subprocess.Popen = lambda *a, **k: real(*a, preexec_fn=limit, **k)\n"

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 import torch
 
-from lipgnn.checkpoint import SavedModel, load_model
 from lipgnn.errors import DataError
 from lipgnn.evaluate import evaluate
-from lipgnn.models import DeepGNN
-from lipgnn.store import Store
-from lipgnn.train import train
+from lipgnn.network.deep import DeepGNN
+from lipgnn.results.store import Store
+from lipgnn.training.checkpoint import SavedModel, load_model
+from lipgnn.training.loop import train
 
 CPU = torch.device("cpu")
 

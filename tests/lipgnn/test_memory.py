@@ -3,8 +3,8 @@ import resource
 import pytest
 import torch
 
-from lipgnn import system_memory
-from lipgnn.system_memory import free_memory, memory_in_use, memory_returned
+from lipgnn import memory as system_memory
+from lipgnn.memory import free_memory, memory_in_use, memory_returned
 
 CPU = torch.device("cpu")
 

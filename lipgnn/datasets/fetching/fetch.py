@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 from lipgnn.catalog import DATASETS, OgbEntry
-from lipgnn.datasets.archive import unpack
-from lipgnn.datasets.download import Partial, Progress, download, remote_size
+from lipgnn.datasets.fetching.archive import unpack
+from lipgnn.datasets.fetching.download import Partial, Progress, download, remote_size
+from lipgnn.datasets.formats.ogb import EDGES_FILE
 from lipgnn.datasets.locate import IN_DIRECTORY, data_directory, ogb_folder
-from lipgnn.datasets.ogb import EDGES_FILE
 from lipgnn.datasets.source import damaged
 from lipgnn.errors import DataError, UsageError, unknown_name
 from lipgnn.files import TEMPORARY_PREFIX, ensure_writable, sha256, to_json, write_atomic

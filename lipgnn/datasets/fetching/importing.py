@@ -7,10 +7,10 @@ import re
 from pathlib import Path
 
 from lipgnn.catalog import DATASETS
-from lipgnn.datasets.formats import detect
+from lipgnn.datasets.formats.npz import write_npz
+from lipgnn.datasets.formats.recognize import detect
+from lipgnn.datasets.formats.tables import read_tables
 from lipgnn.datasets.locate import data_directory, is_name
-from lipgnn.datasets.npz import write_npz
-from lipgnn.datasets.tables import read_tables
 from lipgnn.errors import UsageError
 from lipgnn.files import ensure_writable
 

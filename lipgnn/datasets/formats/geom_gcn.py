@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 
 from lipgnn.datasets.features import build_csr, canonical
-from lipgnn.datasets.npz import load_arrays
+from lipgnn.datasets.formats.npz import load_arrays
 from lipgnn.datasets.source import Features, Source, Split, damaged
 
 EDGES_FILE = "out1_graph_edges.txt"

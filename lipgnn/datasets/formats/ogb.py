@@ -23,7 +23,7 @@ import numpy as np
 
 from lipgnn.catalog import DATASETS, OgbEntry
 from lipgnn.datasets.cache import key_of_files, remember
-from lipgnn.datasets.npz import read_npz, write_npz
+from lipgnn.datasets.formats.npz import read_npz, write_npz
 from lipgnn.datasets.source import UNKNOWN, Source, Split, damaged
 
 EDGES_FILE = Path("raw") / "edge.csv.gz"

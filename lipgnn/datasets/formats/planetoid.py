@@ -14,7 +14,7 @@ import numpy as np
 from scipy import sparse
 
 from lipgnn.datasets.features import canonical
-from lipgnn.datasets.pickles import read_pickle
+from lipgnn.datasets.formats.pickles import read_pickle
 from lipgnn.datasets.source import UNKNOWN, Source, Split, damaged
 
 NUM_VALIDATION = 500

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from pathlib import Path
 
-from lipgnn.datasets import geom_gcn, npz, ogb, planetoid, tables
+from lipgnn.datasets.formats import geom_gcn, npz, ogb, planetoid, tables
 from lipgnn.datasets.source import Source, damaged
 
 Reader = Callable[[Path], Source]

@@ -19,7 +19,7 @@ import numpy as np
 
 from lipgnn.datasets.source import Split
 from lipgnn.errors import UsageError
-from lipgnn.neighbors_match import Trees, parse_trees
+from lipgnn.tasks.neighbors_match import Trees, parse_trees
 
 SEED = 11
 
@@ -46,7 +46,7 @@ class TreeDataset:
     permutations: np.ndarray
     split: Split
 
-    metric = "acc"
+    metric = "accuracy"
 
     @property
     def num_features(self) -> int:

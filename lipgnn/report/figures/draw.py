@@ -9,8 +9,8 @@ from collections.abc import Callable, Sequence
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from lipgnn.recorded import GRADIENTS, SIMILARITY
-from lipgnn.report.series import Panel, Point, Series
+from lipgnn.report.figures.series import Panel, Point, Series
+from lipgnn.results.recordings import GRADIENTS, SIMILARITY
 
 if TYPE_CHECKING:
     import numpy as np
@@ -275,7 +275,7 @@ def _percent(value: str) -> Callable[[float], float]:
 
 
 def _scale(value: str) -> float:
-    return 100.0 if value.endswith("_acc") else 1.0
+    return 100.0 if value.endswith("_score") else 1.0
 
 
 def _axis(value: str) -> str:
@@ -285,6 +285,6 @@ def _axis(value: str) -> str:
         return f"{kinds[kind]} of {of} gradient"
     if value in SIMILARITY:
         return _SIMILARITY[value]
-    words = {"acc": "accuracy", "val": "validation"}
+    words = {"accuracy": "accuracy", "val": "validation"}
     name = " ".join(words.get(word, word) for word in value.split("_"))
-    return f"{name} (%)" if value.endswith("_acc") else name
+    return f"{name} (%)" if value.endswith("_score") else name

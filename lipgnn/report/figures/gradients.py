@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from lipgnn.errors import UsageError, unknown_name
-from lipgnn.recorded import RECORDS, record_of
-from lipgnn.report.rows import Results, Row
-from lipgnn.report.series import Panel, Point, Series, drawable, label
-from lipgnn.report.statistics import mean, sample_std
-from lipgnn.report.table import Cell, Table
+from lipgnn.report.figures.series import Panel, Point, Series, drawable, label
+from lipgnn.report.table.cells import Cell, Table
+from lipgnn.report.table.statistics import mean, sample_std
+from lipgnn.results.recordings import RECORDS, record_of
+from lipgnn.results.rows import Results, Row
 
 if TYPE_CHECKING:
     import numpy as np

@@ -6,7 +6,7 @@ import io
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lipgnn.report.figures import COLOURS, HEIGHT, LINES, STYLE, WIDTH
+from lipgnn.report.figures.draw import COLOURS, HEIGHT, LINES, STYLE, WIDTH
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes

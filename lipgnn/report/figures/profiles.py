@@ -8,12 +8,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lipgnn.report.gradients import first_layer, logarithms_of, recorded_logarithms
-from lipgnn.report.layout import GROWTH
-from lipgnn.report.rows import Results, Row
-from lipgnn.report.series import Panel, Point, Series, drawable, labels
-from lipgnn.report.statistics import mean
-from lipgnn.report.table import Cell, Table
+from lipgnn.report.figures.gradients import first_layer, logarithms_of, recorded_logarithms
+from lipgnn.report.figures.series import Panel, Point, Series, drawable, labels
+from lipgnn.report.table.cells import Cell, Table
+from lipgnn.report.table.layout import GROWTH
+from lipgnn.report.table.statistics import mean
+from lipgnn.results.rows import Results, Row
 
 if TYPE_CHECKING:
     import numpy as np
@@ -44,7 +44,7 @@ def profile_panels(table: Table, results: Results, value: str) -> list[Panel]:
 
     Parameters
     ----------
-    value : a name among those of `lipgnn.recorded.RECORDS`.
+    value : a name among those of `lipgnn.results.recordings.RECORDS`.
 
     Raises
     ------

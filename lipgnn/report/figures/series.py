@@ -9,14 +9,14 @@ from dataclasses import dataclass
 from typing import Any
 
 from lipgnn.errors import UsageError, unknown_name
-from lipgnn.report.printed import plain
-from lipgnn.report.rows import Results
-from lipgnn.report.statistics import mean, sample_std
-from lipgnn.report.table import Cell, Key, Table
+from lipgnn.report.table.cells import Cell, Key, Table
+from lipgnn.report.table.statistics import mean, sample_std
+from lipgnn.report.view.printed import plain
+from lipgnn.results.rows import Results
 
 # Values that do not speak for themselves.
 _BARE = ("none", "own", "2x")
-CURVES = ("train_loss", "train_acc", "val_loss", "val_acc", "test_acc")
+CURVES = ("train_loss", "train_score", "val_loss", "val_score", "test_score")
 
 
 @dataclass(frozen=True)

@@ -8,11 +8,11 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from lipgnn.errors import UsageError, unknown_name
-from lipgnn.report.layout import GROUPS, Layout, find_value, order
-from lipgnn.report.published import Published
-from lipgnn.report.rows import Row
-from lipgnn.report.statistics import Difference, mean, paired_difference, sample_std
-from lipgnn.spec import HOW
+from lipgnn.report.table.layout import GROUPS, Layout, find_value, order
+from lipgnn.report.table.published import Published
+from lipgnn.report.table.statistics import Difference, mean, paired_difference, sample_std
+from lipgnn.results.rows import Row
+from lipgnn.spec.run import HOW
 
 Key = tuple[Any, ...]
 
@@ -85,16 +85,10 @@ def build_table(runs: Iterable[Row], layout: Layout) -> Table:
 
     Raises
     ------
-    UsageError : a cell would average runs that differ in more than the fields averaged over, or a run is from before
-        its value was kept.
+    UsageError : a cell would average runs that differ in more than the fields averaged over.
     """
     groups: dict[tuple[Key, Key], list[Row]] = defaultdict(list)
     for run in runs:
-        if layout.value not in run:
-            raise UsageError(
-                f"Run {run['run_id']} was stored before {layout.value} was kept.",
-                "Give the store it is from, whose log still has it, or compute it anew with --force.",
-            )
         groups[_key(run, layout.rows), _key(run, layout.cols)].append(run)
     following = _refuse_mixtures(groups.values(), layout)
     cells = {place: _cell(members, layout) for place, members in groups.items()}
@@ -189,7 +183,7 @@ def _select(members: list[Row], names: Sequence[str]) -> tuple[list[Row], dict[s
         groups[_key(run, names)].append(run)
     scores = {}
     for key in sorted(groups, key=lambda key: [order(*pair) for pair in zip(names, key, strict=True)]):
-        done = [run["val_acc"] for run in groups[key] if run["status"] == "done"]
+        done = [run["val_score"] for run in groups[key] if run["status"] == "done"]
         if done:
             scores[key] = mean(done)
     if not scores:

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 from lipgnn.catalog import DATASETS, FEATURE_NORMS, MODELS, NO_NORM, RESIDUALS, SCORE_NORMS
 from lipgnn.errors import UsageError, unknown_name
-from lipgnn.report.rows import VALUES, Row
-from lipgnn.spec import FIELDS
-from lipgnn.store import COLUMNS
+from lipgnn.results.rows import VALUES, Row
+from lipgnn.results.store import COLUMNS
+from lipgnn.spec.run import FIELDS
 
-# What a table can show beside VALUES, of runs that recorded their similarity (see `lipgnn.report.profiles`).
+# What a table can show beside VALUES, of runs that recorded their similarity (see `lipgnn.report.figures.profiles`).
 GROWTH = "log10_growth"
 # Fields that can make rows and columns; a run's data and version are part of what it is.
 GROUPS = (*FIELDS, "fingerprint", "version")
@@ -42,7 +42,7 @@ class Layout:
 
     rows: tuple[str, ...]
     cols: tuple[str, ...]
-    value: str = "test_acc"
+    value: str = "test_score"
     over: tuple[str, ...] = ("seed",)
     best: tuple[str, ...] = ()
 
@@ -63,7 +63,7 @@ class Layout:
     @property
     def higher_is_better(self) -> bool:
         """Accuracies should be high; losses, times and sizes low."""
-        return self.value.endswith("_acc")
+        return self.value.endswith("_score")
 
 
 def choose_layout(

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from lipgnn.report.published import Published
-from lipgnn.report.table import Cell, Key, Table, ordered
+from lipgnn.report.table.cells import Cell, Key, Table, ordered
+from lipgnn.report.table.published import Published
 
 
 def complete_published(table: Table, published: Sequence[Published]) -> Table:

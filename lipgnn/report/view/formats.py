@@ -11,8 +11,8 @@ from dataclasses import asdict
 from typing import Any
 
 from lipgnn.files import to_csv_text
-from lipgnn.report.printed import MINUS, Entry, Printed, plain
-from lipgnn.report.table import Table
+from lipgnn.report.table.cells import Table
+from lipgnn.report.view.printed import MINUS, Entry, Printed, plain
 
 _LATEX = {
     "\\": r"\textbackslash{}",

@@ -10,17 +10,17 @@ from importlib import resources
 from typing import Any
 
 import lipgnn
-from lipgnn.config import command_for
 from lipgnn.errors import LipgnnError
-from lipgnn.report.figures import draw
-from lipgnn.report.formats import html_table
-from lipgnn.report.printed import Printed, plain
-from lipgnn.report.profiles import profile_panels, scatter_panels
-from lipgnn.report.rows import Results, Row
-from lipgnn.report.series import panels_of
-from lipgnn.report.table import Cell, Table
-from lipgnn.spec import RunSpec
-from lipgnn.store import Run
+from lipgnn.report.figures.draw import draw
+from lipgnn.report.figures.profiles import profile_panels, scatter_panels
+from lipgnn.report.figures.series import panels_of
+from lipgnn.report.table.cells import Cell, Table
+from lipgnn.report.view.formats import html_table
+from lipgnn.report.view.printed import Printed, plain
+from lipgnn.results.rows import Results, Row
+from lipgnn.results.store import Run
+from lipgnn.spec.run import RunSpec
+from lipgnn.spec.sources import command_for
 
 # More panels than these are no figure any more; --figure draws them all the same.
 MOST_PANELS = 12

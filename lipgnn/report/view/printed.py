@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
-from lipgnn.report.statistics import CONFIDENCE, Difference
-from lipgnn.report.table import Cell, Key, Table
+from lipgnn.report.table.cells import Cell, Key, Table
+from lipgnn.report.table.statistics import CONFIDENCE, Difference
 
 DASH = "–"
 MINUS = "−"
@@ -85,7 +85,7 @@ def plain(value: object) -> str:
 
 def number(value_name: str, value: float) -> str:
     """A number as printed: accuracies in percent with one decimal, others with four significant digits."""
-    if value_name.endswith("_acc"):
+    if value_name.endswith("_score"):
         return f"{100 * value:.1f}"
     if value == 0 or 1e-4 <= abs(value) < 1e6:
         digits = 3 - math.floor(math.log10(abs(value))) if value else 0
@@ -98,7 +98,7 @@ def spread(value_name: str, center: float, std: float | None) -> str:
     text = number(value_name, center)
     if std is None:
         return text
-    if value_name.endswith("_acc") or "e" in text:
+    if value_name.endswith("_score") or "e" in text:
         return f"{text} ± {number(value_name, std)}"
     return f"{text} ± {std:.{len(text.partition('.')[2])}f}"
 
@@ -181,7 +181,7 @@ def _header(name: str, value: object) -> str:
 
 def _caption(table: Table) -> str:
     layout = table.layout
-    unit = " in %" if layout.value.endswith("_acc") else ""
+    unit = " in %" if layout.value.endswith("_score") else ""
     parts = [f"{layout.value}{unit}"]
     if table.usual_n > 1:
         parts.append(f"mean ± sample standard deviation over {_averaged(table)}")

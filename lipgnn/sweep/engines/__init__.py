@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lipgnn.engines.events import Ended, Event, Orders, Progress
-from lipgnn.engines.local import LocalEngine
-from lipgnn.engines.remote import RemoteEngine
 from lipgnn.errors import UsageError, unknown_name
+from lipgnn.sweep.engines.events import Ended, Event, Orders, Progress
+from lipgnn.sweep.engines.local import LocalEngine
+from lipgnn.sweep.engines.remote import RemoteEngine
 
 ENGINES = ("local", "ray", "slurm")
 
@@ -25,11 +25,11 @@ def make_engine(name: str, orders: Orders, address: str | None = None) -> LocalE
     EnvironmentBroken : the package that the engine needs is not installed.
     """
     if name == "ray":
-        from lipgnn.engines.ray import RayEngine
+        from lipgnn.sweep.engines.ray import RayEngine
 
         return RayEngine(orders, address)
     if name == "slurm":
-        from lipgnn.engines.slurm import SlurmEngine
+        from lipgnn.sweep.engines.slurm import SlurmEngine
 
         return SlurmEngine(orders, address or "slurm")
     if name != "local":

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lipgnn.plan import Cell
+from lipgnn.sweep.plan import Cell
 
 # What asks a process to end and save what it has.
 POLITE_SIGNALS = (signal.SIGINT, signal.SIGTERM)
@@ -20,7 +20,7 @@ class Progress:
     worker: int
     cell: Cell
     epoch: int
-    val_acc: float | None
+    val_score: float | None
 
 
 @dataclass(frozen=True)
@@ -55,7 +55,7 @@ class Orders:
     jobs : how many runs at once.
     threads : of each run.
     timeout : seconds after which a run is ended, if any.
-    record : what the runs record (see `lipgnn.train.train`).
+    record : what the runs record (see `lipgnn.training.loop.train`).
     """
 
     results: Path
@@ -67,7 +67,7 @@ class Orders:
     record: tuple[str, ...] = ()
 
     def request(self, cell: Cell) -> dict[str, Any]:
-        """What `lipgnn.worker.compute` is asked for a cell."""
+        """What `lipgnn.sweep.worker.compute` is asked for a cell."""
         return {
             "spec": cell.spec.to_dict(),
             "run_id": cell.run_id,

@@ -15,9 +15,9 @@ from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
-from lipgnn.engines.events import POLITE_SIGNALS, Ended, Event, Orders, Progress
-from lipgnn.plan import Cell
-from lipgnn.store import Store
+from lipgnn.results.store import Store
+from lipgnn.sweep.engines.events import POLITE_SIGNALS, Ended, Event, Orders, Progress
+from lipgnn.sweep.plan import Cell
 
 # A worker is replaced after so many runs, so that a slow leak of memory stays small.
 RUNS_A_WORKER = 50
@@ -39,7 +39,7 @@ class Worker:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
         with _blocked(POLITE_SIGNALS):
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "lipgnn.worker"],
+                [sys.executable, "-m", "lipgnn.sweep.worker"],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._stderr,
@@ -183,7 +183,7 @@ class LocalEngine:
         for message in messages:
             if message["event"] in ("started", "epoch"):
                 worker.epoch = message["epoch"]
-                yield Progress(worker.number, worker.cell, worker.epoch, message.get("val_acc"))
+                yield Progress(worker.number, worker.cell, worker.epoch, message.get("val_score"))
             elif message["event"] == "ended":
                 cell, worker.cell, worker.deadline = worker.cell, None, None
                 if message["status"] == "interrupted":

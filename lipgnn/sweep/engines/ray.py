@@ -11,9 +11,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from lipgnn.engines.events import Ended, Orders
-from lipgnn.engines.remote import Lost, RemoteEngine, Task, import_extra, supervise
 from lipgnn.errors import EnvironmentBroken
+from lipgnn.sweep.engines.events import Ended, Orders
+from lipgnn.sweep.engines.remote import Lost, RemoteEngine, Task, import_extra, supervise
 
 _KNOCK_SECONDS = 10.0
 

@@ -25,11 +25,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
-from lipgnn.engines.events import Ended, Event, Orders, Progress
-from lipgnn.engines.local import LocalEngine
 from lipgnn.errors import EnvironmentBroken
-from lipgnn.plan import Cell
-from lipgnn.store import Store
+from lipgnn.results.store import Store
+from lipgnn.sweep.engines.events import Ended, Event, Orders, Progress
+from lipgnn.sweep.engines.local import LocalEngine
+from lipgnn.sweep.plan import Cell
 
 GO = "go"
 _POLL_SECONDS = 0.2
@@ -169,7 +169,7 @@ class RemoteEngine(ABC):
         if ended:
             return replace(ended, worker=number, cell=job.cell)
         record = job.news()
-        return Progress(number, job.cell, record["epoch"], record["val_acc"]) if record else None
+        return Progress(number, job.cell, record["epoch"], record["val_score"]) if record else None
 
     def _lost(self, job: Job, reason: str, stopping: bool) -> Ended:
         run = self.store.run(job.cell.run_id)
@@ -204,5 +204,5 @@ def _last_record(path: Path) -> tuple[int, dict[str, Any]]:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _TAIL_BYTES))
         lines = file.read().split(b"\n")
-        return size, json.loads(lines[-2]) if len(lines) > 1 else {"epoch": 0, "val_acc": None}
-    return 0, {"epoch": 0, "val_acc": None}
+        return size, json.loads(lines[-2]) if len(lines) > 1 else {"epoch": 0, "val_score": None}
+    return 0, {"epoch": 0, "val_score": None}

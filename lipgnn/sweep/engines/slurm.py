@@ -8,9 +8,9 @@ import time
 from pathlib import Path
 from typing import Any
 
-from lipgnn.engines.events import Ended, Orders
-from lipgnn.engines.remote import Lost, RemoteEngine, Task, import_extra, supervise
 from lipgnn.errors import EnvironmentBroken, unknown_name
+from lipgnn.sweep.engines.events import Ended, Orders
+from lipgnn.sweep.engines.remote import Lost, RemoteEngine, Task, import_extra, supervise
 
 EXECUTORS = ("slurm", "local")
 # The limit Slurm is given for a run without a timeout; submitit's own would be five minutes.

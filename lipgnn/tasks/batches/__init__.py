@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from lipgnn.batches.batch import Batch, Batches, logits_of
-from lipgnn.batches.sampled import SampledNodes
-from lipgnn.batches.trees import TreeBatches
-from lipgnn.batches.whole import WholeGraph
 from lipgnn.datasets import Dataset, TreeDataset
-from lipgnn.spec import RunSpec
+from lipgnn.spec.run import RunSpec
+from lipgnn.tasks.batches.batch import Batch, Batches, logits_of
+from lipgnn.tasks.batches.sampled import SampledNodes
+from lipgnn.tasks.batches.trees import TreeBatches
+from lipgnn.tasks.batches.whole import WholeGraph
 
 __all__ = ["Batch", "Batches", "batches_of", "logits_of"]
 

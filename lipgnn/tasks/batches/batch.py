@@ -10,7 +10,7 @@ import torch
 from torch import nn
 
 from lipgnn.datasets import Dataset, TreeDataset
-from lipgnn.flow import Graphs
+from lipgnn.network.hops import Graphs
 from lipgnn.runtime import dgl
 
 

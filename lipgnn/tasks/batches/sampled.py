@@ -8,12 +8,12 @@ from typing import Any
 
 import torch
 
-from lipgnn.batches.batch import Batch, generator_of, shuffled
-from lipgnn.batches.whole import WholeGraph
 from lipgnn.datasets import Dataset
-from lipgnn.flow import Hop
+from lipgnn.network.hops import Hop
 from lipgnn.runtime import dgl, one_thread
-from lipgnn.spec import RunSpec
+from lipgnn.spec.run import RunSpec
+from lipgnn.tasks.batches.batch import Batch, generator_of, shuffled
+from lipgnn.tasks.batches.whole import WholeGraph
 
 
 class SampledNodes(WholeGraph):

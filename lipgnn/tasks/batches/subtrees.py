@@ -8,7 +8,7 @@ import numpy as np
 import torch
 
 from lipgnn.datasets import TreeDataset
-from lipgnn.flow import Hop
+from lipgnn.network.hops import Hop
 from lipgnn.runtime import dgl
 
 # In the last layers, a graph is computed on its own: the root and what is within so many edges.

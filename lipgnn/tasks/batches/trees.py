@@ -8,13 +8,13 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from lipgnn.batches.batch import Batch, generator_of, parts_of, shuffled
-from lipgnn.batches.subtrees import OWN_LAYERS, Subtrees
 from lipgnn.catalog import parse_norm
 from lipgnn.datasets import TreeDataset
-from lipgnn.flow import Graphs, Hop
+from lipgnn.network.hops import Graphs, Hop
 from lipgnn.runtime import dgl
-from lipgnn.spec import RunSpec
+from lipgnn.spec.run import RunSpec
+from lipgnn.tasks.batches.batch import Batch, generator_of, parts_of, shuffled
+from lipgnn.tasks.batches.subtrees import OWN_LAYERS, Subtrees
 
 
 class TreeBatches:

@@ -6,10 +6,10 @@ from collections.abc import Iterator
 
 import torch
 
-from lipgnn.batches.batch import Batch, parts_of
 from lipgnn.datasets import Dataset
 from lipgnn.runtime import dgl
-from lipgnn.spec import RunSpec
+from lipgnn.spec.run import RunSpec
+from lipgnn.tasks.batches.batch import Batch, parts_of
 
 
 class WholeGraph:

@@ -11,8 +11,8 @@ import torch
 from torch import nn
 
 from lipgnn.kernels.summary import summarize
-from lipgnn.recorded import RECORDS, write_recording
-from lipgnn.training import Training
+from lipgnn.results.recordings import RECORDS, write_recording
+from lipgnn.training.state import Training
 
 if TYPE_CHECKING:
     import numpy as np

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 import torch
 from torch import nn
 
-from lipgnn.diagnose.measures import rows_of
-from lipgnn.diagnose.walk import components
-from lipgnn.models import DeepGNN
-from lipgnn.recompute import Randomness, buffers_kept
-from lipgnn.recording import Recorder
-from lipgnn.training import Training
+from lipgnn.measures.features import rows_of
+from lipgnn.measures.walk import components
+from lipgnn.network.deep import DeepGNN
+from lipgnn.network.recompute import Randomness, buffers_kept
+from lipgnn.training.recorders.gradients import Recorder
+from lipgnn.training.state import Training
 
 if TYPE_CHECKING:
     import numpy as np

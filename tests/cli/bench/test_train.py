@@ -20,9 +20,9 @@ def test_options_of_a_run_are_handed_on(invoke):
     rows = json.loads(invoke("bench", "train", "--nodes", 50, "--edges", 200, *TINY, *given, "--json")[1])
     assert (rows[0]["graph"], rows[0]["stack"], rows[0]["model"]) == ("power-law", "reversible", "gt")
     assert rows[0]["norm"] == "lip+layer"
-    given = ["--layers", 3, "--checkpoint-every", 2]
+    given = ["--layers", 3, "--recompute-every", 2]
     rows = json.loads(invoke("bench", "train", "--dataset", "planted", *TINY, *given, "--json")[1])
-    assert (rows[0]["checkpoint_every"], rows[0]["layers"]) == ("2", 3)
+    assert (rows[0]["recompute_every"], rows[0]["layers"]) == ("2", 3)
 
 
 def test_memory_is_measured_in_a_process_of_its_own(invoke):

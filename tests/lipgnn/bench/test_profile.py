@@ -6,7 +6,7 @@ import pytest
 
 from lipgnn.bench.profile import REST, bench_profile
 from lipgnn.datasets import load
-from lipgnn.spec import RunSpec
+from lipgnn.spec.run import RunSpec
 
 
 @pytest.mark.parametrize("model", ["gat", "gt"])

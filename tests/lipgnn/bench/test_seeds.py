@@ -7,8 +7,8 @@ import torch
 
 from lipgnn.bench.seeds import bench_seeds, stacked
 from lipgnn.datasets import load
-from lipgnn.models import DeepGNN
-from lipgnn.spec import RunSpec
+from lipgnn.network.deep import DeepGNN
+from lipgnn.spec.run import RunSpec
 
 
 def test_every_copy_computes_what_the_data_set_alone_does():

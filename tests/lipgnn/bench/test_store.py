@@ -4,8 +4,8 @@ import pytest
 
 from lipgnn.bench.spread import Spread
 from lipgnn.bench.store import STEPS, StoreTiming, bench_store, bytes_a_run, grid_of, main, write_store
-from lipgnn.plan import make_plan
-from lipgnn.store import Store
+from lipgnn.results.store import Store
+from lipgnn.sweep.plan import make_plan
 
 
 @pytest.mark.parametrize("runs", [1, 40, 41, 100])

@@ -7,14 +7,14 @@ from lipgnn.bench.compare import Candidate, Effort
 from lipgnn.bench.graphs import GraphChoice
 from lipgnn.bench.train import bench_train, choose_candidates, diagnosis, epoch, main, spec_for
 from lipgnn.errors import RunFailed, UsageError
-from lipgnn.training import Diverged, Training
+from lipgnn.training.state import Diverged, Training
 
 CHOICE = GraphChoice("planted")
 
 
 @pytest.fixture
 def small():
-    return spec_for(CHOICE, layers=2, heads=2, hidden=2, checkpoint_every="0")
+    return spec_for(CHOICE, layers=2, heads=2, hidden=2, recompute_every="0")
 
 
 def test_the_network_has_the_defaults_of_its_data_and_model():

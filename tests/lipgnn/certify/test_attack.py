@@ -9,7 +9,7 @@ from lipgnn.certify.attack import Target, attack, flips
 from lipgnn.certify.bounds import layer_bounds, network_bound
 from lipgnn.certify.perturbation import PerturbedNetwork
 from lipgnn.certify.radius import certified_radii, margins
-from lipgnn.models import DeepGNN
+from lipgnn.network.deep import DeepGNN
 
 
 def certified(deep, graph, x):

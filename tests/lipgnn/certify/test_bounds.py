@@ -9,7 +9,7 @@ import torch
 
 from lipgnn.certify import Bound, layer_bounds, network_bound
 from lipgnn.certify.bounds import GELU_SLOPE
-from lipgnn.models import DeepGNN
+from lipgnn.network.deep import DeepGNN
 from lipgnn.norms import advance_all
 
 ATTENTION = ("gat", "gt")

@@ -9,9 +9,9 @@ import torch
 
 from lipgnn.certify import certify, layer_bounds, network_bound
 from lipgnn.certify.certificate import VACUOUS
-from lipgnn.checkpoint import SavedModel
 from lipgnn.errors import DataError, UsageError
-from lipgnn.models import DeepGNN
+from lipgnn.network.deep import DeepGNN
+from lipgnn.training.checkpoint import SavedModel
 
 CPU = torch.device("cpu")
 

@@ -7,7 +7,7 @@ import torch
 
 from lipgnn.certify import empirical_bounds, layer_bounds
 from lipgnn.certify.empirical import largest_stretch
-from lipgnn.models import DeepGNN
+from lipgnn.network.deep import DeepGNN
 
 
 @pytest.mark.parametrize("shape", [(3, 8), (8, 3), (1, 5)])

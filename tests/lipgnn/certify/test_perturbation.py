@@ -2,7 +2,7 @@ import pytest
 import torch
 
 from lipgnn.certify.perturbation import PerturbedNetwork, exact_copy
-from lipgnn.models import DeepGNN
+from lipgnn.network.deep import DeepGNN
 
 
 def network(reference, in_feats=5, **options):

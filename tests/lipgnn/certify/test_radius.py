@@ -7,7 +7,7 @@ import torch
 
 from lipgnn.certify.bounds import layer_bounds, network_bound
 from lipgnn.certify.radius import certified_radii, margins
-from lipgnn.models import DeepGNN
+from lipgnn.network.deep import DeepGNN
 from lipgnn.norms import advance_all
 from lipgnn.runtime import dgl
 

@@ -7,17 +7,17 @@ import torch
 
 from lipgnn.diagnose.ablate import PARTS, ablate, switched_off
 from lipgnn.diagnose.data import WholeData
-from lipgnn.diagnose.measures import rank_one_residual
-from lipgnn.diagnose.walk import components
 from lipgnn.errors import UsageError
-from lipgnn.models import DeepGNN
+from lipgnn.measures.features import rank_one_residual
+from lipgnn.measures.walk import components
+from lipgnn.network.deep import DeepGNN
 
 
 @pytest.fixture
 def data(reference):
     everyone = torch.arange(7)
     parts = {"train": everyone[:5], "val": everyone[5:6], "test": everyone[6:]}
-    return WholeData(reference.small_graph(), reference.normal(1, 7, 4), everyone % 3, parts, "acc")
+    return WholeData(reference.small_graph(), reference.normal(1, 7, 4), everyone % 3, parts, "accuracy")
 
 
 def network_of(**options):

@@ -7,8 +7,8 @@ import torch
 
 from lipgnn.datasets import load
 from lipgnn.diagnose.data import WholeData
-from lipgnn.spec import RunSpec
-from lipgnn.training import Training
+from lipgnn.spec.run import RunSpec
+from lipgnn.training.state import Training
 
 CPU = torch.device("cpu")
 
@@ -24,7 +24,7 @@ def test_loss_and_accuracy_are_those_of_the_training(small_spec, load_for, batch
         logits = training.network.eval()(data.graph, data.features)
     assert data.loss(logits).item() == pytest.approx(record.train_loss, rel=1e-5)
     assert data.accuracy(logits) == {
-        part: pytest.approx(getattr(record, f"{part}_acc")) for part in ("train", "val", "test")
+        part: pytest.approx(getattr(record, f"{part}_score")) for part in ("train", "val", "test")
     }
 
 

@@ -7,8 +7,8 @@ import pytest
 
 from lipgnn.diagnose.over import COLUMNS, by_epoch, by_layer, recorded_similarity
 from lipgnn.errors import UsageError
-from lipgnn.recorded import SIMILARITY, write_recording
-from lipgnn.store import Run
+from lipgnn.results.recordings import SIMILARITY, write_recording
+from lipgnn.results.store import Run
 
 
 @pytest.fixture

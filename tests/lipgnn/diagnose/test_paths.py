@@ -12,7 +12,7 @@ import torch
 
 from lipgnn.diagnose.paths import path_shares, single_paths
 from lipgnn.errors import RunFailed, UsageError
-from lipgnn.models import DeepGNN
+from lipgnn.network.deep import DeepGNN
 
 PURE = [("gat", {}), ("gt", {"skip": "none"})]
 SKIPPING = [

@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from lipgnn.blocks import Branch
 from lipgnn.diagnose import profile as module
 from lipgnn.diagnose.data import WholeData
 from lipgnn.diagnose.profile import COLUMNS, profile
-from lipgnn.divergence import first_nonfinite_output
-from lipgnn.models import DeepGNN
+from lipgnn.network.blocks import Branch
+from lipgnn.network.deep import DeepGNN
+from lipgnn.training.divergence import first_nonfinite_output
 
 LAYERS = 3
 
@@ -23,7 +23,7 @@ def whole(graph, features, classes=3):
     labels = torch.arange(graph.num_nodes()) % classes
     everyone = torch.arange(graph.num_nodes())
     return WholeData(
-        graph, features, labels, {"train": everyone[:5], "val": everyone[5:6], "test": everyone[6:]}, "acc"
+        graph, features, labels, {"train": everyone[:5], "val": everyone[5:6], "test": everyone[6:]}, "accuracy"
     )
 
 

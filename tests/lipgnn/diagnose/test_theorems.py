@@ -18,11 +18,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from lipgnn.diagnose import measures
-from lipgnn.diagnose.measures import length, rank_one_residual, similarity
 from lipgnn.diagnose.paths import path_shares
-from lipgnn.diagnose.walk import component_count, components, second_eigenvalue
-from lipgnn.models import DeepGNN
+from lipgnn.measures import features as measures
+from lipgnn.measures.features import length, rank_one_residual, similarity
+from lipgnn.measures.walk import component_count, components, second_eigenvalue
+from lipgnn.network.deep import DeepGNN
 from lipgnn.nn import GATConv, TransformerConv
 from lipgnn.nn.attention import spread_of
 

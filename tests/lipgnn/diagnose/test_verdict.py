@@ -18,9 +18,9 @@ from lipgnn.diagnose.verdict import (
     VERDICTS,
     judge,
 )
-from lipgnn.models import DeepGNN
+from lipgnn.network.deep import DeepGNN
 from lipgnn.runtime import seed_all
-from lipgnn.spec import RunSpec
+from lipgnn.spec.run import RunSpec
 
 # Networks of sixteen features on the planted partition, built to be ill in one way.
 NETWORKS = {
@@ -169,7 +169,7 @@ def test_options_are_those_the_run_lacks_and_can_have():
 
 
 def test_every_option_names_a_study_that_ships():
-    from lipgnn.study import study_names
+    from lipgnn.spec.study import study_names
 
     studies = {option.study for options in OPTIONS.values() for option in options}
     assert studies <= {*study_names()}

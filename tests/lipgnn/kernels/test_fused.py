@@ -14,11 +14,11 @@ from lipgnn.datasets import load
 from lipgnn.diagnose.data import WholeData
 from lipgnn.diagnose.profile import profile
 from lipgnn.kernels import fused
-from lipgnn.models import DeepGNN
+from lipgnn.network.deep import DeepGNN
 from lipgnn.nn import GATConv, TransformerConv
 from lipgnn.nn.attention import aggregate
 from lipgnn.runtime import dgl
-from lipgnn.spec import RunSpec
+from lipgnn.spec.run import RunSpec
 
 pytestmark = pytest.mark.skipif(
     fused.obstacle(torch.device("cpu")) is not None, reason=str(fused.obstacle(torch.device("cpu")))

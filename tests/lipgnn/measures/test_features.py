@@ -10,8 +10,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lipgnn.diagnose import measures
-from lipgnn.diagnose.measures import (
+from lipgnn.errors import UsageError
+from lipgnn.kernels import fused
+from lipgnn.measures import features as measures
+from lipgnn.measures.features import (
     attention_entropy,
     composite_norm,
     dirichlet_energy,
@@ -25,8 +27,6 @@ from lipgnn.diagnose.measures import (
     similarity,
     singular_values,
 )
-from lipgnn.errors import UsageError
-from lipgnn.kernels import fused
 from lipgnn.nn.attention import spread_of
 
 ONE = torch.zeros(7, dtype=torch.int64)

@@ -9,8 +9,8 @@ import pytest
 import torch
 from scipy.sparse.linalg import ArpackNoConvergence
 
-from lipgnn.diagnose import walk
-from lipgnn.diagnose.walk import component_count, components, second_eigenvalue
+from lipgnn.measures import walk
+from lipgnn.measures.walk import component_count, components, second_eigenvalue
 
 
 def ring(nodes, *, steps=(1,), loops=True, first=0):

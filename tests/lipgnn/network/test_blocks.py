@@ -5,10 +5,10 @@ import math
 import pytest
 import torch
 
-from lipgnn.blocks import Gate
 from lipgnn.errors import UsageError
-from lipgnn.flow import Hop
-from lipgnn.models import DeepGNN
+from lipgnn.network.blocks import Gate
+from lipgnn.network.deep import DeepGNN
+from lipgnn.network.hops import Hop
 from lipgnn.nn.attention import spread_of
 from lipgnn.runtime import dgl
 
@@ -133,7 +133,7 @@ def test_activations_computed_again_give_the_same_gradients(options, every, refe
     for distance in (0, every):
         torch.manual_seed(0)
         deep = network(reference, layers=5, weight_norm="cap:1", layer_dropout=0.5, **options).train()
-        deep.checkpoint_every = distance
+        deep.recompute_every = distance
         deep(graph, x).square().sum().backward()
         gradients.append([p.grad for p in deep.parameters()])
     torch.testing.assert_close(*gradients, rtol=0, atol=0)

@@ -3,12 +3,12 @@ from dataclasses import asdict, fields
 import pytest
 
 from lipgnn import catalog
-from lipgnn.architecture import ACTIVATIONS, Architecture
-from lipgnn.blocks import Block
 from lipgnn.errors import UsageError
+from lipgnn.network.blocks import Block
+from lipgnn.network.build import ACTIVATIONS, Architecture
+from lipgnn.network.reversible import ReversibleBlock
 from lipgnn.nn import Mlp
-from lipgnn.reversible import ReversibleBlock
-from lipgnn.spec import FIELDS, RunSpec
+from lipgnn.spec.run import FIELDS, RunSpec
 
 
 def test_its_options_are_fields_of_a_run_and_taken_from_one():

@@ -9,12 +9,12 @@ import pytest
 import torch
 from torch import nn
 
-from lipgnn.architecture import ACTIVATIONS
-from lipgnn.blocks import Branch
 from lipgnn.catalog import ATTENTION_MODELS, FEATURE_NORMS, MODELS, STACKS
 from lipgnn.errors import UsageError
-from lipgnn.models import DeepGNN
-from lipgnn.spec import RunSpec
+from lipgnn.network.blocks import Branch
+from lipgnn.network.build import ACTIVATIONS
+from lipgnn.network.deep import DeepGNN
+from lipgnn.spec.run import RunSpec
 
 NORMS = ["none", *FEATURE_NORMS]
 PAIRS = [

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from lipgnn.flow import Hop, convolve, per_block, targets_of
-from lipgnn.models import DeepGNN
+from lipgnn.network.deep import DeepGNN
+from lipgnn.network.hops import Hop, convolve, per_block, targets_of
 from lipgnn.nn import GATConv, GGNNConv, GINConv
 from lipgnn.runtime import dgl
 
@@ -44,7 +44,7 @@ def test_gradients_are_those_of_the_targets_on_the_whole_graph(graph, neighbourh
     parameters = list(network.parameters())
     whole = torch.autograd.grad(network(graph, x)[outputs].square().sum(), parameters)
     for every in (0, 1):
-        network.checkpoint_every = every
+        network.recompute_every = every
         sampled = torch.autograd.grad(network(hops, x[inputs]).square().sum(), parameters)
         for ours, theirs in zip(sampled, whole, strict=True):
             torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=1e-5)

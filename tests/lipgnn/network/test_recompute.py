@@ -6,8 +6,8 @@ import pytest
 import torch
 from torch import nn
 
-from lipgnn.models import DeepGNN
-from lipgnn.recompute import Randomness, buffers_kept
+from lipgnn.network.deep import DeepGNN
+from lipgnn.network.recompute import Randomness, buffers_kept
 
 CASES = [
     ("gat", "lip+pair"),
@@ -31,7 +31,7 @@ def step(reference, every: int, **options):
         residual="scaled",
         dropout=0.3,
         attn_dropout=0.3,
-        checkpoint_every=every,
+        recompute_every=every,
         **options,
     )
     out = deep(reference.small_graph(), reference.normal(0, 7, 3, dtype=torch.float32))
@@ -49,7 +49,7 @@ def test_a_step_with_checkpoints_is_the_step_without_bit_for_bit(model, norm, ev
 
 @pytest.mark.parametrize(("every", "twice"), [(1, 6), (2, 5), (3, 4), (4, 3), (7, 0), (9, 0)])
 def test_all_blocks_but_the_last_few_are_computed_twice(every, twice, reference):
-    deep = DeepGNN(3, 2, layers=7, hidden=2, heads=2, checkpoint_every=every)
+    deep = DeepGNN(3, 2, layers=7, hidden=2, heads=2, recompute_every=every)
     calls = [0] * 7
     for number, block in enumerate(deep.blocks):
         block.register_forward_pre_hook(lambda *_, number=number: calls.__setitem__(number, calls[number] + 1))
@@ -76,7 +76,7 @@ def saved_bytes(deep, reference) -> int:
 
 def test_fewer_activations_are_kept(reference):
     options = {"layers": 16, "hidden": 2, "heads": 2, "norm": "lip", "residual": "scaled", "kernel": "dgl"}
-    kept = {every: saved_bytes(DeepGNN(3, 2, checkpoint_every=every, **options), reference) for every in (0, 8, 4)}
+    kept = {every: saved_bytes(DeepGNN(3, 2, recompute_every=every, **options), reference) for every in (0, 8, 4)}
     assert kept[4] < 0.45 * kept[0] and kept[8] < 0.7 * kept[0]
 
 

@@ -10,12 +10,12 @@ import torch
 from torch import nn
 
 from lipgnn.catalog import ATTENTION_MODELS, FEATURE_NORMS, MODELS
-from lipgnn.divergence import first_nonfinite_output
 from lipgnn.errors import UsageError
-from lipgnn.models import DeepGNN
+from lipgnn.network.deep import DeepGNN
+from lipgnn.network.recompute import run_blocks
+from lipgnn.network.reversible import halves, run_reversible
 from lipgnn.nn.attention import spread_of
-from lipgnn.recompute import run_blocks
-from lipgnn.reversible import halves, run_reversible
+from lipgnn.training.divergence import first_nonfinite_output
 
 PAIRS = [
     *itertools.product(MODELS, ["none", *FEATURE_NORMS]),
@@ -88,7 +88,7 @@ def test_sixty_layers_invert(reference):
 
 def kept_bytes(layers: int, reference, **options) -> tuple[int, int]:
     """Bytes kept by autograd beside the parameters, and the largest memory of a step by the count of its tensors."""
-    from lipgnn.memory import _Allocations
+    from lipgnn.training.memory import _Allocations
 
     deep = network(reference, layers=layers, norm="lip", attn_dropout=0.2, dtype=torch.float32, **options)
     own = {parameter.data_ptr() for parameter in deep.parameters()}
@@ -176,7 +176,7 @@ def test_no_tensor_is_made_on_a_default_device(reference):
     [
         ({"residual": "none"}, "needs a residual"),
         ({"hidden": 3}, "hidden is 3"),
-        ({"checkpoint_every": 2}, "keeps no act"),
+        ({"recompute_every": 2}, "keeps no act"),
     ],
 )
 def test_what_cannot_be_reversed_is_refused(options, problem, reference):

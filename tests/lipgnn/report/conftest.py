@@ -2,9 +2,9 @@
 
 import pytest
 
-from lipgnn.report.layout import Layout
-from lipgnn.report.published import Published
-from lipgnn.report.table import add_published, build_table, compare
+from lipgnn.report.table.cells import add_published, build_table, compare
+from lipgnn.report.table.layout import Layout
+from lipgnn.report.table.published import Published
 
 
 @pytest.fixture
@@ -21,8 +21,8 @@ def table(result_row):
         ("citeseer", "lip"): (None, None, None),
     }
     runs = [
-        result_row(dataset=dataset, norm=norm, seed=seed, **({"test_acc": value} if value else {}))
-        | ({} if value else {"status": "diverged", "test_acc": None, "val_acc": None})
+        result_row(dataset=dataset, norm=norm, seed=seed, **({"test_score": value} if value else {}))
+        | ({} if value else {"status": "diverged", "test_score": None, "val_score": None})
         for (dataset, norm), numbers in values.items()
         for seed, value in enumerate(numbers)
     ]
@@ -32,7 +32,7 @@ def table(result_row):
 @pytest.fixture
 def full_table(table):
     """The same with everything that can stand beside it."""
-    entry = Published("A & B 2021", "table_1", "cora", 0.0, "gat", "lip", "test_acc", 0.753, 0.009, 10, "book")
+    entry = Published("A & B 2021", "table_1", "cora", 0.0, "gat", "lip", "test_score", 0.753, 0.009, 10, "book")
     return add_published(compare(table, "none"), [entry])
 
 
@@ -49,5 +49,5 @@ def foreign_table(result_row):
         "*x",
         "ünï–中",
     ]
-    runs = [result_row(dataset=name, seed=seed, test_acc=0.5) for name in names for seed in range(2)]
+    runs = [result_row(dataset=name, seed=seed, test_score=0.5) for name in names for seed in range(2)]
     return build_table(runs, Layout(rows=("dataset",), cols=("norm",)))

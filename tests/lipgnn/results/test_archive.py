@@ -5,11 +5,11 @@ import numpy as np
 import pytest
 
 from lipgnn.errors import DataError, UsageError
-from lipgnn.grid import runs_of
-from lipgnn.kept import keep, kept_path, read_all_kept, read_kept, results_of
-from lipgnn.recorded import GRADIENTS, read_recording, write_recording
-from lipgnn.store import Store
-from lipgnn.study import study_of
+from lipgnn.results.archive import keep, kept_path, read_all_kept, read_kept, results_of
+from lipgnn.results.recordings import GRADIENTS, read_recording, write_recording
+from lipgnn.results.store import Store
+from lipgnn.spec.grid import runs_of
+from lipgnn.spec.study import study_of
 
 STUDY = study_of(
     "trial", {"grid": {"seed": [1, 0]}, "small": [{"fixed": {"layers": 2}}], "paper": [{"fixed": {"layers": 4}}]}
@@ -67,11 +67,11 @@ def test_a_kept_row_gives_way_only_to_a_run_computed_anew(tmp_path, rows, write_
     other = kept_path(tmp_path / "two", "trial")
     other.parent.mkdir(parents=True)
     other.write_bytes(path.read_bytes())
-    write_store(tmp_path / "two", [{**rows[0], "test_acc": 0.75}])
+    write_store(tmp_path / "two", [{**rows[0], "test_score": 0.75}])
     keep(tmp_path / "two", STUDY)
-    assert read_kept(other)[0]["test_acc"] == rows[0]["test_acc"]
+    assert read_kept(other)[0]["test_score"] == rows[0]["test_score"]
     keep(tmp_path / "two", STUDY, anew=[rows[0]["run_id"]])
-    assert read_kept(other)[0]["test_acc"] == 0.75
+    assert read_kept(other)[0]["test_score"] == 0.75
 
 
 def test_a_kept_row_with_the_id_of_an_older_version_gives_way_to_the_same_run(tmp_path, rows, write_store):
@@ -144,9 +144,9 @@ def test_kept_rows_go_before_the_same_runs_of_the_store(tmp_path, rows, write_st
     second = kept_path(tmp_path / "two", "trial")
     second.parent.mkdir(parents=True)
     second.write_bytes(path.read_bytes())
-    write_store(tmp_path / "two", [{**rows[0], "test_acc": 0.75}, rows[1]])
+    write_store(tmp_path / "two", [{**rows[0], "test_score": 0.75}, rows[1]])
     found, _ = results_of(STUDY, tmp_path / "two")
-    assert [row["test_acc"] for row in found.rows] == [0.5, 0.5]
+    assert [row["test_score"] for row in found.rows] == [0.5, 0.5]
     assert [store.root for store in found.stores] == [tmp_path / "two"]
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict, replace
 
 import pytest
 
-from lipgnn.claims import Claim, Held, Holder
+from lipgnn.results.claims import Claim, Held, Holder
 
 QUICK = {"beat_seconds": 0.05, "expiry_seconds": 0.2}
 
@@ -51,7 +51,7 @@ def test_it_beats(path):
 
 
 def test_a_killed_process_of_this_machine_is_succeeded_at_once(path):
-    code = "import sys, time; from pathlib import Path; from lipgnn.claims import Claim\n"
+    code = "import sys, time; from pathlib import Path; from lipgnn.results.claims import Claim\n"
     code += "Claim(Path(sys.argv[1]), 'Run x').__enter__(); print('held', flush=True); time.sleep(60)"
     process = subprocess.Popen([sys.executable, "-c", code, str(path)], stdout=subprocess.PIPE)
     assert process.stdout.readline() == b"held\n"

@@ -5,7 +5,7 @@ import pytest
 from safetensors.numpy import save
 
 from lipgnn.errors import DataError
-from lipgnn.recorded import (
+from lipgnn.results.recordings import (
     GRADIENTS,
     RECORDS,
     SIMILARITY,
@@ -15,7 +15,7 @@ from lipgnn.recorded import (
     record_of,
     write_recording,
 )
-from lipgnn.store import Store
+from lipgnn.results.store import Store
 
 
 def arrays(epochs=200, layers=25):
@@ -107,7 +107,7 @@ def test_every_array_belongs_to_one_record():
     names = [name for names in RECORDS.values() for name in names]
     assert len(names) == len(set(names))
     assert {record_of(name) for name in names} == {*RECORDS}
-    assert record_of("test_acc") is None
+    assert record_of("test_score") is None
 
 
 def test_nothing_recorded_is_nothing_published(store, tmp_path):

@@ -6,9 +6,9 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lipgnn.errors import DataError, LipgnnError, UsageError
-from lipgnn.report.rows import VALUES, read_results
-from lipgnn.spec import LATER
-from lipgnn.store import COLUMNS
+from lipgnn.results.rows import VALUES, read_results
+from lipgnn.results.store import COLUMNS
+from lipgnn.spec.run import LATER
 
 
 def to_csv(rows, columns=COLUMNS):
@@ -21,8 +21,8 @@ def to_csv(rows, columns=COLUMNS):
 
 @pytest.fixture
 def rows(result_row):
-    done = [result_row(seed=seed, test_acc=0.7 + 0.01 * seed) for seed in range(3)]
-    numbers = dict.fromkeys(("best_epoch", "train_acc", "val_acc", "test_acc", "last_test_acc", "train_loss"))
+    done = [result_row(seed=seed, test_score=0.7 + 0.01 * seed) for seed in range(3)]
+    numbers = dict.fromkeys(("best_epoch", "train_score", "val_score", "test_score", "last_test_score", "train_loss"))
     return [*done, result_row(seed=3, status="diverged") | numbers]
 
 
@@ -68,10 +68,10 @@ def test_the_same_run_twice_counts_once_even_from_another_machine(rows, path, wr
 
 
 def test_the_same_run_with_another_result_is_refused(rows, path):
-    path.write_text(to_csv([*rows, rows[1] | {"test_acc": 0.9}]))
+    path.write_text(to_csv([*rows, rows[1] | {"test_score": 0.9}]))
     with pytest.raises(DataError) as caught:
         read_results([path])
-    for part in (rows[1]["run_id"], "'test_acc'", "0.71", "row 3", "0.9", "row 6"):
+    for part in (rows[1]["run_id"], "'test_score'", "0.71", "row 3", "0.9", "row 6"):
         assert part in caught.value.message
 
 
@@ -110,10 +110,10 @@ def test_rows_from_before_a_number_was_kept_do_not_have_it_at_all(rows, path, wr
         ("layers", "", "empty"),
         ("dataset", "", "empty"),
         ("run_id", "", "empty"),
-        ("test_acc", "", "empty, though the run is done"),
-        ("test_acc", "75.3", "accuracy 75.3 is not between 0 and 1"),
-        ("val_acc", "-0.1", "accuracy -0.1"),
-        ("test_acc", "nan", "'nan' is not a finite number"),
+        ("test_score", "", "empty, though the run is done"),
+        ("test_score", "75.3", "accuracy 75.3 is not between 0 and 1"),
+        ("val_score", "-0.1", "accuracy -0.1"),
+        ("test_score", "nan", "'nan' is not a finite number"),
         ("val_loss", "inf", "'inf' is not a finite number"),
         ("status", "fine", "'fine' is neither 'done' nor 'diverged'"),
     ],
@@ -186,4 +186,4 @@ def test_no_damage_is_averaged_or_ends_in_a_traceback(rows, path, data):
         assert error.exit_code in (2, 4)
     else:
         for row in found.rows:
-            assert row["status"] == "diverged" or 0 <= row["test_acc"] <= 1
+            assert row["status"] == "diverged" or 0 <= row["test_score"] <= 1

@@ -3,10 +3,10 @@ import json
 
 import pytest
 
-from lipgnn.claims import Held
 from lipgnn.errors import DataError, UsageError
-from lipgnn.spec import FIELDS, RunSpec
-from lipgnn.store import COLUMNS, RESULT_FIELDS, Store, to_csv
+from lipgnn.results.claims import Held
+from lipgnn.results.store import COLUMNS, RESULT_FIELDS, Store, to_csv
+from lipgnn.spec.run import FIELDS, RunSpec
 
 
 def result_of(spec, run_id, **changes):
@@ -31,7 +31,7 @@ def finished(store):
 
 def test_the_columns_are_those_of_the_contract():
     contract = (
-        "run_id status epochs_run best_epoch epochs_to_90 train_acc val_acc test_acc last_test_acc train_loss val_loss "
+        "run_id status epochs_run best_epoch epochs_to_90 train_score val_score test_score last_test_score train_loss val_loss "
         "max_grad_norm parameters seconds seconds_per_epoch peak_memory_mb fingerprint version command"
     )
     assert " ".join(RESULT_FIELDS) == contract
@@ -46,8 +46,8 @@ def test_a_run_says_what_it_computes(store):
 
 
 def test_the_first_result_stays(finished):
-    finished.run("aa11").publish(result_of(RunSpec(layers=9), "aa11", test_acc=0.9))
-    assert finished.run("aa11").result()["test_acc"] == 0.5
+    finished.run("aa11").publish(result_of(RunSpec(layers=9), "aa11", test_score=0.9))
+    assert finished.run("aa11").result()["test_score"] == 0.5
 
 
 def test_the_csv_is_a_view_with_full_precision(finished):
@@ -136,9 +136,9 @@ def test_a_damaged_result_is_named(finished, content):
 def test_a_result_without_a_column_is_named(finished):
     path = finished.run("aa11").result_path
     content = json.loads(path.read_text())
-    del content["val_acc"]
+    del content["val_score"]
     path.write_text(json.dumps(content))
-    with pytest.raises(DataError, match="has no 'val_acc'"):
+    with pytest.raises(DataError, match="has no 'val_score'"):
         finished.results()
 
 
@@ -164,7 +164,7 @@ def test_epochs_to_90_of_results_from_before_it_was_kept_come_from_the_log(finis
         del content["epochs_to_90"]
         run.result_path.write_text(json.dumps(content))
         for epoch, accuracy in enumerate(accuracies, start=1):
-            run.append_log({"epoch": epoch, "train_acc": accuracy})
+            run.append_log({"epoch": epoch, "train_score": accuracy})
     assert {row["run_id"]: row["epochs_to_90"] for row in finished.published()} == {"aa11": 2, "ab22": None}
     assert finished.run("aa11").result()["epochs_to_90"] == 2
     finished.rebuild_csv()

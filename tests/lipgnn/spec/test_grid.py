@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lipgnn.errors import UsageError
-from lipgnn.grid import Grid, parse_list, read_grid, runs_of
+from lipgnn.spec.grid import Grid, parse_list, read_grid, runs_of
 
 
 @pytest.mark.parametrize(

@@ -2,8 +2,8 @@ import pytest
 
 from lipgnn.catalog import MODELS
 from lipgnn.errors import UsageError
-from lipgnn.presets import PRESETS, preset_values
-from lipgnn.spec import RunSpec
+from lipgnn.spec.presets import PRESETS, preset_values
+from lipgnn.spec.run import RunSpec
 
 
 def test_deep_bounds_weights_by_depth_where_a_layer_has_linear_maps():

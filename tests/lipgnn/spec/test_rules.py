@@ -2,11 +2,11 @@ from types import SimpleNamespace
 
 import pytest
 
-from lipgnn.architecture import Architecture
 from lipgnn.catalog import SCORE_NORMS
-from lipgnn.compatibility import check_batches, check_checkpoints, check_network
 from lipgnn.errors import UsageError
-from lipgnn.spec import RunSpec
+from lipgnn.network.build import Architecture
+from lipgnn.spec.rules import check_batches, check_network, check_recomputation
+from lipgnn.spec.run import RunSpec
 
 PLAIN = {
     "model": "gat",
@@ -62,10 +62,10 @@ def test_it_takes_both_to_be_refused(others):
 
 
 def test_where_no_activations_are_kept_none_are_kept_less_often():
-    check_checkpoints("plain", 2)
-    check_checkpoints("reversible", 0)
-    with pytest.raises(UsageError, match="checkpoint_every is 2"):
-        check_checkpoints("reversible", 2)
+    check_recomputation("plain", 2)
+    check_recomputation("reversible", 0)
+    with pytest.raises(UsageError, match="recompute_every is 2"):
+        check_recomputation("reversible", 2)
 
 
 def test_samples_of_one_graph_are_not_inverted():

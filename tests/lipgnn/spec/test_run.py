@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lipgnn.errors import UsageError
-from lipgnn.spec import FIELDS, HOW, LATER, RunSpec, parse_value
+from lipgnn.spec.run import FIELDS, HOW, LATER, RunSpec, parse_value
 
 NUMBERS = [name for name, field in FIELDS.items() if field.type in ("int", "float")]
 CHOICES = [name for name, field in FIELDS.items() if "choices" in field.metadata]
@@ -19,7 +19,7 @@ def test_the_fields_are_those_of_the_contract_in_their_order():
         "attn_dropout features lr weight_decay schedule epochs patience select seed device dtype kernel"
     )
     # Additions to the contract's list.
-    added = ["clip", "stack", "checkpoint_every", "layer_dropout", "norm_place", "batch_size", "fanout", "eval_every"]
+    added = ["clip", "stack", "recompute_every", "layer_dropout", "norm_place", "batch_size", "fanout", "eval_every"]
     added += ["alpha", "beta", "skip", "mlp", "init", "layer_weight_decay"]
     assert " ".join(name for name in FIELDS if name not in added) == contract
 
@@ -85,7 +85,7 @@ def test_the_same_spec_is_the_same_run_however_it_was_written():
     assert RunSpec(layers="4", lr="0.005").run_id("f") == RunSpec(lr=5e-3, layers=4).run_id("f")
 
 
-@pytest.mark.parametrize("name, value", [("device", "cuda:1"), ("kernel", "triton"), ("checkpoint_every", "4")])
+@pytest.mark.parametrize("name, value", [("device", "cuda:1"), ("kernel", "triton"), ("recompute_every", "4")])
 def test_where_and_how_is_no_part_of_the_run(name, value):
     assert name in HOW
     assert RunSpec(**{name: value}).run_id("f") == RunSpec().run_id("f")
@@ -101,7 +101,7 @@ def test_a_later_field_leaves_the_ids_of_older_runs_as_they_were():
 @pytest.mark.parametrize("value", ["-1", "often", "1.5", ""])
 def test_a_distance_of_checkpoints_that_is_none_is_refused(value):
     with pytest.raises(UsageError, match="auto or a whole number"):
-        RunSpec(checkpoint_every=value)
+        RunSpec(recompute_every=value)
 
 
 @pytest.mark.parametrize(
@@ -109,7 +109,7 @@ def test_a_distance_of_checkpoints_that_is_none_is_refused(value):
     [
         ({"residual": "none"}, "residual"),
         ({"hidden": 3}, "hidden is 3"),
-        ({"checkpoint_every": "2"}, "checkpoint_every is 2"),
+        ({"recompute_every": "2"}, "recompute_every is 2"),
     ],
 )
 def test_a_stack_that_cannot_be_reversed_is_refused(others, problem):
@@ -167,7 +167,7 @@ def test_text_that_may_be_a_number_can_be_given_as_one():
     assert RunSpec(layer_weight_decay=1e-2).layer_weight_decay == "0.01"
     assert RunSpec(layer_weight_decay=2.0).layer_weight_decay == "2"
     assert RunSpec(layer_weight_decay=0.1234567891).weight_decay_of_layers == 0.1234567891
-    assert RunSpec(checkpoint_every=5).checkpoint_every == "5"
+    assert RunSpec(recompute_every=5).recompute_every == "5"
     with pytest.raises(UsageError, match="dataset must be a text, got 5"):
         RunSpec(dataset=5)
 

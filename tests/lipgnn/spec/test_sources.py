@@ -3,9 +3,9 @@ import shlex
 import pytest
 
 from lipgnn.catalog import DATASETS, MODELS
-from lipgnn.config import command_for, resolve, unknown_variables
 from lipgnn.errors import UsageError
-from lipgnn.spec import FIELDS, RunSpec
+from lipgnn.spec.run import FIELDS, RunSpec
+from lipgnn.spec.sources import command_for, resolve, unknown_variables
 
 
 @pytest.fixture

@@ -2,18 +2,18 @@ import pytest
 
 from cli.report import FIGURES
 from lipgnn.errors import UsageError
-from lipgnn.grid import runs_of
-from lipgnn.recorded import RECORDS
-from lipgnn.report.layout import Layout
-from lipgnn.report.published import read_published
-from lipgnn.report.table import build_table
-from lipgnn.spec import RunSpec
-from lipgnn.study import identity, read_study, study_names, study_of
+from lipgnn.report.table.cells import build_table
+from lipgnn.report.table.layout import Layout
+from lipgnn.report.table.published import read_published
+from lipgnn.results.recordings import RECORDS
+from lipgnn.spec.grid import runs_of
+from lipgnn.spec.run import RunSpec
+from lipgnn.spec.study import identity, read_study, study_names, study_of
 
 CONTENT = {
     "title": "A trial",
     "record": ["gradients"],
-    "report": {"rows": "norm", "best": ["layers"], "value": "val_acc"},
+    "report": {"rows": "norm", "best": ["layers"], "value": "val_score"},
     "grid": {"seed": [0, 1]},
     "zip": {"model": ["gcn", "gat", "gat"], "norm": ["none", "none", "lip"]},
     "fixed": {"epochs": 9},
@@ -22,7 +22,7 @@ CONTENT = {
         {"fixed": {"dataset": "pubmed", "layers": 2}, "zip": {"model": ["gat"], "norm": ["lip"]}},
     ],
     "paper": [{"grid": {"dataset": ["cora", "pubmed"], "layers": [2, 4, 8]}, "fixed": {"epochs": 99}}],
-    "protocol": {"a": {"features": "raw", "value": "last_test_acc"}, "b": {"features": "row"}},
+    "protocol": {"a": {"features": "raw", "value": "last_test_score"}, "b": {"features": "row"}},
 }
 
 
@@ -49,14 +49,14 @@ def test_the_parts_of_a_scale_are_laid_over_what_is_common(study):
 def test_a_protocol_sets_options_of_every_run(study):
     assert {r.features for r in runs(study.choose())} == {"raw"}
     assert {r.features for r in runs(study.choose("paper", "b"))} == {"row"}
-    assert study.values == {"a": "last_test_acc"}
+    assert study.values == {"a": "last_test_score"}
     assert study.choose(protocol="b").words() == ["--study", "trial", "--scale", "small", "--protocol", "b"]
     assert study.choose(protocol="b").heading == "Study trial (small, b): A trial"
 
 
 def test_the_rest_of_a_study(study):
     assert (study.title, study.record) == ("A trial", ("gradients",))
-    assert study.report == {"rows": ("norm",), "best": ("layers",), "value": "val_acc"}
+    assert study.report == {"rows": ("norm",), "best": ("layers",), "value": "val_score"}
     assert [(c.scale, c.protocol) for c in study.choices()] == [
         ("small", "a"),
         ("small", "b"),
@@ -156,7 +156,7 @@ def test_what_a_study_asks_of_runs_and_reports_is_known(name):
     assert study.report.get("figure") in (None, *FIGURES)
     papers = [entry.paper for entry in read_published()]
     assert all(any(paper.startswith(name) for paper in papers) for name in study.report.get("papers", ()))
-    values = {study.report.get("value", "test_acc"), *study.values.values()}
+    values = {study.report.get("value", "test_score"), *study.values.values()}
     fields = {key: study.report.get(key, ()) for key in ("rows", "cols", "best")}
     for value in values:
         Layout(**fields, value=value)
@@ -170,7 +170,7 @@ def test_the_layout_of_a_study_leaves_nothing_mixed(name, result_row):
         runs = [result_row(**spec.to_dict(), epochs_to_90=3) for spec in runs_of(choice.grids(), {})[0]]
         layout = Layout(
             **{key: study.report.get(key, ()) for key in ("rows", "cols", "best")},
-            value=study.values.get(choice.protocol, study.report.get("value", "test_acc")),
+            value=study.values.get(choice.protocol, study.report.get("value", "test_score")),
         )
         assert build_table(runs, layout).usual_n == len({run["seed"] for run in runs})
 

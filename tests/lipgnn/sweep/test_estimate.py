@@ -1,8 +1,8 @@
 import pytest
 
 from lipgnn.datasets import load
-from lipgnn.estimate import Paces, edges_of
-from lipgnn.spec import RunSpec
+from lipgnn.spec.run import RunSpec
+from lipgnn.sweep.estimate import Paces, edges_of
 
 
 @pytest.fixture

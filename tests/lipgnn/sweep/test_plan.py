@@ -1,9 +1,9 @@
 import pytest
 
 from lipgnn.errors import DataError
-from lipgnn.grid import Grid
-from lipgnn.plan import fingerprint_of, make_plan, outline
-from lipgnn.store import RESULT_FIELDS, Store
+from lipgnn.results.store import RESULT_FIELDS, Store
+from lipgnn.spec.grid import Grid
+from lipgnn.sweep.plan import fingerprint_of, make_plan, outline
 
 GRID = Grid({"layers": [2, 4], "seed": [0, 1]}, fixed={"dataset": "planted", "epochs": 10})
 

@@ -1,11 +1,11 @@
 import pytest
 
-from lipgnn import sweep
-from lipgnn.engines.events import Ended
-from lipgnn.grid import Grid
-from lipgnn.plan import make_plan
-from lipgnn.store import RESULT_FIELDS, Store
-from lipgnn.sweep import Summary, run_sweep, summary_json
+from lipgnn.results.store import RESULT_FIELDS, Store
+from lipgnn.spec.grid import Grid
+from lipgnn.sweep import run as sweep
+from lipgnn.sweep.engines.events import Ended
+from lipgnn.sweep.plan import make_plan
+from lipgnn.sweep.run import Summary, run_sweep, summary_json
 
 
 @pytest.fixture

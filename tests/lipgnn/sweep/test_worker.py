@@ -5,8 +5,8 @@ import sys
 
 import pytest
 
-from lipgnn import worker
-from lipgnn.store import Store
+from lipgnn.results.store import Store
+from lipgnn.sweep import worker
 
 
 @pytest.fixture
@@ -80,7 +80,7 @@ def test_the_process_serves_runs_and_ends_with_its_input(request_for):
     """Nothing but messages on its output, two runs in one process, exit 0 when nobody asks any more."""
     lines = "".join(json.dumps(request_for(seed=seed, epochs=2)) + "\n" for seed in (0, 1))
     process = subprocess.Popen(
-        [sys.executable, "-W", "error", "-m", "lipgnn.worker"],
+        [sys.executable, "-W", "error", "-m", "lipgnn.sweep.worker"],
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
@@ -99,7 +99,7 @@ def test_the_process_serves_runs_and_ends_with_its_input(request_for):
 
 def test_sigterm_saves_the_run_and_ends_the_process(request_for, tmp_path):
     process = subprocess.Popen(
-        [sys.executable, "-W", "error", "-m", "lipgnn.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-W", "error", "-m", "lipgnn.sweep.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
     with process:
         process.stdin.write(json.dumps(request_for(epochs=10**6)) + "\n")

@@ -6,10 +6,10 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from lipgnn.checkpoint import CheckpointFile, load_model, save_model
 from lipgnn.errors import DataError
-from lipgnn.models import DeepGNN
-from lipgnn.spec import RunSpec
+from lipgnn.network.deep import DeepGNN
+from lipgnn.spec.run import RunSpec
+from lipgnn.training.checkpoint import CheckpointFile, load_model, save_model
 
 SPEC = RunSpec(layers=2, hidden=2, heads=2)
 

@@ -1,9 +1,9 @@
 import pytest
 import torch
 
-from lipgnn.divergence import first_nonfinite_gradient, first_nonfinite_output
-from lipgnn.models import DeepGNN
+from lipgnn.network.deep import DeepGNN
 from lipgnn.runtime import dgl
+from lipgnn.training.divergence import first_nonfinite_gradient, first_nonfinite_output
 
 
 @pytest.fixture

@@ -5,13 +5,13 @@ import json
 import pytest
 import torch
 
-from lipgnn import train as module
-from lipgnn.checkpoint import load_model
 from lipgnn.errors import DataError, Interrupted, RunFailed, UsageError
-from lipgnn.recorded import RECORDS, read_recording
-from lipgnn.store import COLUMNS, Store
-from lipgnn.train import Finished, Started, train
-from lipgnn.training import Epoch, Training
+from lipgnn.results.recordings import RECORDS, read_recording
+from lipgnn.results.store import COLUMNS, Store
+from lipgnn.training import loop as module
+from lipgnn.training.checkpoint import load_model
+from lipgnn.training.loop import Finished, Started, train
+from lipgnn.training.state import Epoch, Training
 
 TIMES = ("seconds", "seconds_per_epoch", "peak_memory_mb")
 
@@ -49,10 +49,10 @@ def test_a_run_leaves_what_the_store_promises(small_spec, load_for, store):
 def test_the_result_is_of_the_selected_epoch_and_of_the_last(small_spec, load_for, store):
     result, events = complete(small_spec, load_for(small_spec), store)
     epochs = [event for event in events if isinstance(event, Epoch)]
-    best = max(epochs, key=lambda e: (e.val_acc, -e.val_loss))
+    best = max(epochs, key=lambda e: (e.val_score, -e.val_loss))
     assert result["best_epoch"] == best.epoch
-    assert (result["val_acc"], result["test_acc"]) == (best.val_acc, best.test_acc)
-    assert result["last_test_acc"] == epochs[-1].test_acc
+    assert (result["val_score"], result["test_score"]) == (best.val_score, best.test_score)
+    assert result["last_test_score"] == epochs[-1].test_score
     assert result["max_grad_norm"] == max(e.grad_norm for e in epochs)
 
 
@@ -118,7 +118,7 @@ def test_a_run_that_diverges_at_once_still_has_a_result(small_spec, load_for, st
 @pytest.mark.parametrize(
     "error, hint",
     [
-        (MemoryError(), "--checkpoint-every"),
+        (MemoryError(), "--recompute-every"),
         (RuntimeError("[enforce fail] DefaultCPUAllocator: can't allocate memory: you tried …"), "--stack reversible"),
         (RuntimeError("some native library is unhappy\nwith details"), "--debug"),
     ],
@@ -145,7 +145,7 @@ def test_a_failure_is_recorded_and_the_run_can_go_on(small_spec, load_for, store
 
 def test_where_memory_is_plentiful_all_activations_are_kept(small_spec, load_for, store):
     result, events = complete(small_spec, load_for(small_spec), store)
-    assert result["checkpoint_every"] == "0"
+    assert result["recompute_every"] == "0"
     memory = events[0].memory
     assert not (memory.notable or memory.frugal) and 0 < memory.peak < memory.free
 
@@ -156,10 +156,10 @@ def test_where_memory_is_scarce_the_run_recomputes_and_comes_to_the_same(small_s
     monkeypatch.setattr(module, "free_memory", lambda device: 1)
     scarce, events = complete(spec, load_for(spec), Store(tmp_path / "scarce"))
     assert events[0].memory.chosen and not events[0].memory.fits
-    assert scarce["checkpoint_every"] == str(events[0].memory.checkpoint_every) != "0"
-    assert {**scarce, "checkpoint_every": "0"} == plenty
-    asked, _ = complete(spec.with_values(checkpoint_every="4"), load_for(spec), Store(tmp_path / "asked"))
-    assert {**asked, "checkpoint_every": "0"} == plenty and asked["checkpoint_every"] == "4"
+    assert scarce["recompute_every"] == str(events[0].memory.recompute_every) != "0"
+    assert {**scarce, "recompute_every": "0"} == plenty
+    asked, _ = complete(spec.with_values(recompute_every="4"), load_for(spec), Store(tmp_path / "asked"))
+    assert {**asked, "recompute_every": "0"} == plenty and asked["recompute_every"] == "4"
 
 
 def test_memory_goes_back_to_the_system_where_it_counts(small_spec, load_for, tmp_path, monkeypatch):
@@ -175,7 +175,7 @@ def test_memory_goes_back_to_the_system_where_it_counts(small_spec, load_for, tm
     assert not entered
     spec = small_spec.with_values(stack="reversible")
     result, _ = complete(spec, load_for(spec), Store(tmp_path / "reversible"))
-    assert entered and (result["checkpoint_every"], result["status"]) == ("0", "done")
+    assert entered and (result["recompute_every"], result["status"]) == ("0", "done")
 
 
 def test_a_trial_that_finds_no_memory_is_a_failed_run(small_spec, load_for, store, monkeypatch):
@@ -194,7 +194,7 @@ def test_a_full_disk_at_the_end_loses_nothing_but_the_time_to_publish(small_spec
         raise RunFailed("Could not write: no space")
 
     with monkeypatch.context() as patch:
-        patch.setattr("lipgnn.store.Run.publish", full)
+        patch.setattr("lipgnn.results.store.Run.publish", full)
         with pytest.raises(RunFailed):
             complete(small_spec, load_for(small_spec), store)
     result, events = complete(small_spec, load_for(small_spec), store)
@@ -223,14 +223,14 @@ def test_a_run_learns(small_spec, load_for, store):
     accuracies = []
     for seed in range(3):
         spec = dataclasses.replace(small_spec, seed=seed, epochs=60, hidden=4, heads=4, norm="lip")
-        accuracies.append(complete(spec, load_for(spec), store)[0]["test_acc"])
+        accuracies.append(complete(spec, load_for(spec), store)[0]["test_score"])
     assert torch.tensor(accuracies).mean() > 0.75
 
 
 def test_epochs_to_90_is_the_first_epoch_with_that_training_accuracy(small_spec, load_for, store):
     spec = small_spec.with_values(norm="lip", hidden=4, heads=4, dropout=0, attn_dropout=0, epochs=60)
     result, events = complete(spec, load_for(spec), store)
-    reached = [event.epoch for event in events if isinstance(event, Epoch) and event.train_acc >= 0.9]
+    reached = [event.epoch for event in events if isinstance(event, Epoch) and event.train_score >= 0.9]
     assert result["epochs_to_90"] == reached[0] > 1
     result, _ = complete(spec.with_values(epochs=2), load_for(spec), store)
     assert result["epochs_to_90"] is None

@@ -11,10 +11,10 @@ import torch
 from torch import nn
 
 from lipgnn.datasets import load
-from lipgnn.memory import COPIES, MARGIN, Estimate, _Allocations, estimate, plan_memory
-from lipgnn.models import DeepGNN
-from lipgnn.spec import RunSpec
-from lipgnn.training import Training
+from lipgnn.network.deep import DeepGNN
+from lipgnn.spec.run import RunSpec
+from lipgnn.training.memory import COPIES, MARGIN, Estimate, _Allocations, estimate, plan_memory
+from lipgnn.training.state import Training
 
 MODELS = [("gat", "lip"), ("gt", "lip+batch"), ("gcn", "none"), ("gin", "none"), ("ggnn", "pair")]
 
@@ -33,7 +33,7 @@ def network(**options):
     return DeepGNN(3, 2, **{"hidden": 8, "heads": 4, "residual": "scaled", "attn_dropout": 0.2} | options)
 
 
-@pytest.mark.parametrize("stack", [{}, {"checkpoint_every": 1}, {"checkpoint_every": 4}, {"stack": "reversible"}])
+@pytest.mark.parametrize("stack", [{}, {"recompute_every": 1}, {"recompute_every": 4}, {"stack": "reversible"}])
 @pytest.mark.parametrize(("model", "norm"), MODELS)
 def test_the_estimate_is_the_count_of_all_tensors_of_a_whole_step(model, norm, stack, reference):
     deep, graph, x = network(model=model, norm=norm, layers=14, **stack), ring(reference), torch.randn(100, 3)
@@ -42,7 +42,7 @@ def test_the_estimate_is_the_count_of_all_tensors_of_a_whole_step(model, norm, s
     with _Allocations() as allocations:
         gradients = torch.autograd.grad(loss(deep(graph, x)), list(deep.parameters()))
     del gradients
-    activations = expected.peak(deep.checkpoint_every) - expected.now - COPIES * weights
+    activations = expected.peak(deep.recompute_every) - expected.now - COPIES * weights
     # Gradients of the weights come while activations go; on so small a graph they are no small part.
     assert activations - weights < allocations.peak < 1.1 * activations + weights
 
@@ -83,7 +83,7 @@ def test_further_layers_cost_what_the_second_does_and_nothing_in_a_reversible_st
 
 @pytest.mark.parametrize("sparse", [False, True])
 def test_the_trial_leaves_no_trace(sparse, reference):
-    deep, x = network(layers=3, norm="lip+batch", dropout=0.5, checkpoint_every=2), torch.randn(100, 3)
+    deep, x = network(layers=3, norm="lip+batch", dropout=0.5, recompute_every=2), torch.randn(100, 3)
     x = x.to_sparse().coalesce() if sparse else x
     before = {name: value.clone() for name, value in deep.state_dict().items()}
     state = torch.get_rng_state()
@@ -91,7 +91,7 @@ def test_the_trial_leaves_no_trace(sparse, reference):
     assert torch.equal(torch.get_rng_state(), state)
     assert all(torch.equal(value, before[name]) for name, value in deep.state_dict().items())
     assert all(p.grad is None for p in deep.parameters())
-    assert deep.checkpoint_every == 2 and deep.training
+    assert deep.recompute_every == 2 and deep.training
 
 
 def test_a_run_is_the_same_with_and_without_the_trial(small_spec, load_for):
@@ -123,7 +123,7 @@ def free_for(every: int) -> int:
 @pytest.mark.parametrize(("free_of", "chosen"), [(0, 0), (19, 19), (7, 7), (5, 5), (2, 2)])
 def test_auto_takes_the_largest_distance_that_fits(free_of, chosen):
     plan = plan_memory(SIZES, "auto", free_for(free_of))
-    assert (plan.checkpoint_every, plan.fits, plan.chosen) == (chosen, True, chosen > 0)
+    assert (plan.recompute_every, plan.fits, plan.chosen) == (chosen, True, chosen > 0)
     assert plan.peak == SIZES.peak(chosen)
     assert plan.notable == (chosen > 0)
     assert plan.frugal  # what the allocator holds would not fit
@@ -133,21 +133,21 @@ def test_auto_takes_the_largest_distance_that_fits(free_of, chosen):
 def test_where_nothing_fits_the_least_is_taken_and_said():
     plan = plan_memory(SIZES, "auto", 100)
     assert plan.peak == min(SIZES.peak(every) for every in range(20))
-    assert plan.checkpoint_every == 2  # as little as 1, and one block less to compute twice
+    assert plan.recompute_every == 2  # as little as 1, and one block less to compute twice
     assert plan.notable and not plan.fits
 
 
 def test_an_explicit_distance_is_kept():
     for free in (10, 10**9):
         plan = plan_memory(SIZES, "6", free)
-        assert (plan.checkpoint_every, plan.chosen, plan.fits) == (6, False, free > 10)
+        assert (plan.recompute_every, plan.chosen, plan.fits) == (6, False, free > 10)
         assert plan.frugal
     assert not plan_memory(SIZES, "0", 10**9).frugal
 
 
 def test_a_reversible_stack_has_nothing_to_choose():
     plan = plan_memory(Estimate(now=1000, step=300, block=0, boundary=10, layers=20, probed=2), "auto", 100)
-    assert (plan.checkpoint_every, plan.peak, plan.chosen, plan.fits) == (0, 1300, False, False)
+    assert (plan.recompute_every, plan.peak, plan.chosen, plan.fits) == (0, 1300, False, False)
     assert plan.frugal
 
 
@@ -155,7 +155,7 @@ def test_a_single_layer_is_an_ordinary_run(reference):
     expected = estimate(network(layers=1), ring(reference), torch.ones(100, 3), loss)
     plan = plan_memory(expected, "auto", 2**40)
     assert expected.block > 0 and expected.peak(0) == expected.now + expected.step
-    assert (plan.checkpoint_every, plan.frugal) == (0, False)
+    assert (plan.recompute_every, plan.frugal) == (0, False)
 
 
 def test_a_big_run_is_notable():
@@ -166,10 +166,10 @@ def test_a_big_run_is_notable():
 MEASURE = """
 import json, os, sys
 import torch
-from lipgnn.memory import estimate
-from lipgnn.models import DeepGNN
+from lipgnn.training.memory import estimate
+from lipgnn.network.deep import DeepGNN
 from lipgnn.runtime import dgl, peak_memory_mb
-from lipgnn.system_memory import memory_returned
+from lipgnn.memory import memory_returned
 
 def measure(options):
     draw = torch.Generator().manual_seed(0)
@@ -181,7 +181,7 @@ def measure(options):
     expected = estimate(network, graph, x, loss)
     with memory_returned():
         loss(network(graph, x)).backward()
-    return expected.peak(network.checkpoint_every) / 2**20, peak_memory_mb(), expected.now / 2**20
+    return expected.peak(network.recompute_every) / 2**20, peak_memory_mb(), expected.now / 2**20
 
 for options in json.loads(sys.argv[1]):
     if (child := os.fork()) == 0:
@@ -194,7 +194,7 @@ for options in json.loads(sys.argv[1]):
 def test_the_estimate_is_within_a_quarter_of_what_the_system_measures():
     cases = [
         {"model": "gcn", "layers": 24},
-        {"model": "gat", "norm": "lip", "layers": 12, "checkpoint_every": 6},
+        {"model": "gat", "norm": "lip", "layers": 12, "recompute_every": 6},
         {"model": "gat", "norm": "lip", "layers": 4, "stack": "reversible"},
     ]
     done = subprocess.run([sys.executable, "-c", MEASURE, json.dumps(cases)], capture_output=True, text=True)

@@ -11,9 +11,9 @@ import pytest
 import torch
 from torch import nn
 
-from lipgnn.models import DeepGNN
-from lipgnn.optimizer import adam, schedule, watches, without_infinities
-from lipgnn.spec import RunSpec
+from lipgnn.network.deep import DeepGNN
+from lipgnn.spec.run import RunSpec
+from lipgnn.training.optimizer import adam, schedule, watches, without_infinities
 
 
 def test_is_adam_in_one_call():
@@ -74,7 +74,7 @@ def test_the_state_of_every_schedule_survives_json(name):
     assert json.loads(json.dumps(states[-1])) == states[0]
 
 
-@pytest.mark.parametrize("select, course", [("train_acc", [0.5] * 30), ("val_loss", [2.0] * 30)])
+@pytest.mark.parametrize("select, course", [("train_score", [0.5] * 30), ("val_loss", [2.0] * 30)])
 def test_halve_halves_after_ten_evaluations_without_a_gain(select, course):
     spec = RunSpec(schedule="halve", select=select, lr=0.8)
     optimizer = adam(nn.Linear(2, 2), spec)
@@ -82,7 +82,7 @@ def test_halve_halves_after_ten_evaluations_without_a_gain(select, course):
     rates = []
     for number, value in enumerate(course):
         # Too little to count as a gain, whichever way is up.
-        scheduler.step(value + (1e-6 * number if select == "train_acc" else -1e-6 * number))
+        scheduler.step(value + (1e-6 * number if select == "train_score" else -1e-6 * number))
         rates.append(optimizer.param_groups[0]["lr"])
     # The first is the best; the eleventh without a gain is one too many.
     assert rates == [0.8] * 11 + [0.4] * 11 + [0.2] * 8

@@ -4,8 +4,8 @@ import math
 import pytest
 import torch
 
-from lipgnn.checkpoint import CheckpointFile
-from lipgnn.training import Diverged, Training
+from lipgnn.training.checkpoint import CheckpointFile
+from lipgnn.training.state import Diverged, Training
 
 CPU = torch.device("cpu")
 
@@ -59,7 +59,7 @@ def test_a_step_is_adam_on_the_cross_entropy_of_the_training_nodes(training):
         torch.testing.assert_close(ours.network.state_dict()[name], value, rtol=1e-4, atol=1e-6)
 
 
-@pytest.mark.parametrize("options", [{}, {"checkpoint_every": "1"}, {"norm": "lip+pair"}, {"stack": "reversible"}])
+@pytest.mark.parametrize("options", [{}, {"recompute_every": "1"}, {"norm": "lip+pair"}, {"stack": "reversible"}])
 def test_without_dropout_an_evaluation_is_the_forward_of_the_next_epoch(training, options):
     """One forward an epoch and one more, and the same run to the last bit."""
     spec = {"dropout": 0, "attn_dropout": 0, "norm": "lip", "epochs": 5, **options}
@@ -105,7 +105,7 @@ def test_metrics_are_those_of_the_updated_weights_without_dropout(training):
     for part in ("train", "val", "test"):
         nodes = state.dataset.split.parts[part].nonzero()[0]
         hits = sum(int(predicted[node] == state.labels[node]) for node in nodes.tolist())
-        assert getattr(record, f"{part}_acc") == pytest.approx(hits / len(nodes))
+        assert getattr(record, f"{part}_score") == pytest.approx(hits / len(nodes))
 
 
 def test_clipping_bounds_the_step_but_not_the_report(training):
@@ -116,13 +116,13 @@ def test_clipping_bounds_the_step_but_not_the_report(training):
     assert gradient.norm().item() == pytest.approx(1e-3, rel=1e-4)
 
 
-@pytest.mark.parametrize("select", ["val_acc", "val_loss"])
+@pytest.mark.parametrize("select", ["val_score", "val_loss"])
 def test_the_best_epoch_is_the_first_with_the_best_validation(training, select):
     state = training(select=select)
     records = finish(state)
     key = {
-        "val_acc": lambda r: (-r.val_acc, r.val_loss, r.epoch),
-        "val_loss": lambda r: (r.val_loss, -r.val_acc, r.epoch),
+        "val_score": lambda r: (-r.val_score, r.val_loss, r.epoch),
+        "val_loss": lambda r: (r.val_loss, -r.val_score, r.epoch),
     }
     assert state.best.epoch == min(records, key=key[select]).epoch
     assert records[-1].best_epoch == state.best.epoch
@@ -142,9 +142,9 @@ def test_test_labels_play_no_part_in_training(training):
     nodes = poisoned.parts["test"]
     poisoned.labels[nodes] = (poisoned.labels[nodes] + 1) % 4
     for a, b in zip(records, finish(poisoned), strict=True):
-        assert dataclasses.replace(without_time(a), test_acc=0) == dataclasses.replace(without_time(b), test_acc=0)
+        assert dataclasses.replace(without_time(a), test_score=0) == dataclasses.replace(without_time(b), test_score=0)
     assert same(honest.best_weights, poisoned.best_weights)
-    assert honest.best.test_acc != poisoned.best.test_acc
+    assert honest.best.test_score != poisoned.best.test_score
 
 
 def test_one_seed_is_one_run_and_another_seed_another(training):
@@ -180,10 +180,10 @@ def test_a_restored_state_goes_on_bit_for_bit(training, tmp_path, schedule, deca
     "options",
     [
         {"stack": "reversible"},
-        {"checkpoint_every": "1"},
+        {"recompute_every": "1"},
         {"weight_norm": "fix:4/L"},
         {"weight_norm": "cap:0.5", "dropout": 0.0},
-        {"weight_norm": "fix:1", "checkpoint_every": "1", "residual": "initial"},
+        {"weight_norm": "fix:1", "recompute_every": "1", "residual": "initial"},
         {"weight_norm": "fix:1", "stack": "reversible"},
         {"residual": "gated", "mlp": "2x", "norm": "lip+layer", "norm_place": "pre"},
     ],
@@ -218,8 +218,8 @@ def test_checkpoints_over_blocks_change_nothing_in_a_run(training):
         recomputed = training(layers=5)
         for _ in range(begin):
             recomputed.step()
-        recomputed.checkpoint_blocks(every)
-        assert recomputed.spec.checkpoint_every == str(every)
+        recomputed.recompute_blocks(every)
+        assert recomputed.spec.recompute_every == str(every)
         assert [without_time(record) for record in finish(recomputed)] == expected[begin:]
         assert same(weights_of(kept), weights_of(recomputed))
 
@@ -231,7 +231,7 @@ def test_cosine_goes_from_the_learning_rate_to_zero(training):
 
 BATCHED = [
     {"dataset": "planted", "batch_size": 30, "fanout": 3},
-    {"dataset": "trees:2:10", "batch_size": 16, "features": "raw", "select": "train_acc", "schedule": "halve"},
+    {"dataset": "trees:2:10", "batch_size": 16, "features": "raw", "select": "train_score", "schedule": "halve"},
 ]
 
 
@@ -291,30 +291,30 @@ def test_epochs_without_an_evaluation_change_nothing_but_the_log(training):
 
 
 def test_nothing_is_left_to_learn_at_training_accuracy_one(training):
-    state = training(select="train_acc", epochs=500, schedule="none", norm="lip", hidden=8, dropout=0, attn_dropout=0)
+    state = training(select="train_score", epochs=500, schedule="none", norm="lip", hidden=8, dropout=0, attn_dropout=0)
     records = finish(state)
-    assert state.best.train_acc == 1
+    assert state.best.train_score == 1
     assert state.epoch < 500
-    assert all(record.train_acc < 1 for record in records[:-1])
+    assert all(record.train_score < 1 for record in records[:-1])
 
 
 def test_by_training_accuracy_a_gain_is_more_than_a_ten_thousandth(training):
-    state = training(select="train_acc", patience=3, epochs=50)
+    state = training(select="train_score", patience=3, epochs=50)
     record = state.step()
     for epoch, accuracy in ((2, 0.50005), (3, 0.50009), (4, 0.5002), (5, 0.5002)):
-        state.best = dataclasses.replace(record, train_acc=0.5) if epoch == 2 else state.best
-        chosen = state._select(dataclasses.replace(record, epoch=epoch, train_acc=accuracy, best_epoch=epoch))
+        state.best = dataclasses.replace(record, train_score=0.5) if epoch == 2 else state.best
+        chosen = state._select(dataclasses.replace(record, epoch=epoch, train_score=accuracy, best_epoch=epoch))
         assert chosen.best_epoch == {2: 1, 3: 1, 4: 4, 5: 4}[epoch]
 
 
 def test_the_last_gain_counts_however_small_and_ends_the_training(training):
-    state = training(select="train_acc", patience=0, epochs=50)
+    state = training(select="train_score", patience=0, epochs=50)
     record = state.step()
-    state.best = dataclasses.replace(record, train_acc=0.99995)
+    state.best = dataclasses.replace(record, train_score=0.99995)
     assert not state.finished
-    chosen = state._select(dataclasses.replace(record, epoch=2, train_acc=1.0, best_epoch=2))
+    chosen = state._select(dataclasses.replace(record, epoch=2, train_score=1.0, best_epoch=2))
     assert chosen.best_epoch == 2 and state.finished
-    again = state._select(dataclasses.replace(record, epoch=3, train_acc=1.0, best_epoch=3))
+    again = state._select(dataclasses.replace(record, epoch=3, train_score=1.0, best_epoch=3))
     assert again.best_epoch == 2
 
 

@@ -9,7 +9,7 @@ import zipfile
 
 import pytest
 
-from lipgnn.datasets.archive import unpack
+from lipgnn.datasets.fetching.archive import unpack
 from lipgnn.errors import DataError, RunFailed
 
 

@@ -7,8 +7,8 @@ import socket
 
 import pytest
 
-from lipgnn.datasets import download as module
-from lipgnn.datasets.download import Partial, download, remote_size
+from lipgnn.datasets.fetching import download as module
+from lipgnn.datasets.fetching.download import Partial, download, remote_size
 from lipgnn.errors import DataError, RunFailed
 
 CONTENT = bytes(range(256)) * 40

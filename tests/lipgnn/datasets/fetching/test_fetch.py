@@ -10,9 +10,9 @@ import zipfile
 import pytest
 
 from lipgnn.catalog import DATASETS
-from lipgnn.datasets import fetch as module
 from lipgnn.datasets import read
-from lipgnn.datasets.fetch import RECORD, changed_files, fetch, folder_of, make_offer
+from lipgnn.datasets.fetching import fetch as module
+from lipgnn.datasets.fetching.fetch import RECORD, changed_files, fetch, folder_of, make_offer
 from lipgnn.errors import DataError, UsageError
 
 

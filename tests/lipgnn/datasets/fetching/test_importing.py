@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from lipgnn.datasets import read, write_npz
-from lipgnn.datasets.importing import import_source
+from lipgnn.datasets.fetching.importing import import_source
 from lipgnn.errors import DataError, UsageError
 
 

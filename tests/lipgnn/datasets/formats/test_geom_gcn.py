@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lipgnn.datasets import describe, load
-from lipgnn.datasets.geom_gcn import read_geom_gcn
+from lipgnn.datasets.formats.geom_gcn import read_geom_gcn
 from lipgnn.errors import DataError
 
 NODES = "node_id\tfeature\tlabel\n2\t0,1,1\t1\n0\t1,0,0\t0\n1\t0,0,0\t1\n"

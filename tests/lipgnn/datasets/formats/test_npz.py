@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lipgnn.datasets import write_npz
-from lipgnn.datasets.npz import read_npz
+from lipgnn.datasets.formats.npz import read_npz
 from lipgnn.errors import DataError
 
 LABELS = np.array([0, 1, 1])

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from lipgnn.datasets.pickles import read_pickle
+from lipgnn.datasets.formats.pickles import read_pickle
 from lipgnn.errors import DataError
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from lipgnn.datasets.planetoid import find_prefixes, read_planetoid
+from lipgnn.datasets.formats.planetoid import find_prefixes, read_planetoid
 from lipgnn.errors import DataError
 
 ALLX = np.random.RandomState(0).randint(0, 2, (504, 3)).astype(np.float32)

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import pytest
 
-from lipgnn.datasets.formats import detect, recognize
-from lipgnn.datasets.geom_gcn import read_geom_gcn
-from lipgnn.datasets.npz import read_npz
-from lipgnn.datasets.ogb import read_ogb
-from lipgnn.datasets.planetoid import read_planetoid
-from lipgnn.datasets.tables import read_folder
+from lipgnn.datasets.formats.geom_gcn import read_geom_gcn
+from lipgnn.datasets.formats.npz import read_npz
+from lipgnn.datasets.formats.ogb import read_ogb
+from lipgnn.datasets.formats.planetoid import read_planetoid
+from lipgnn.datasets.formats.recognize import detect, recognize
+from lipgnn.datasets.formats.tables import read_folder
 from lipgnn.errors import DataError
 
 

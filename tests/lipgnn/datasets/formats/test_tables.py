@@ -7,7 +7,7 @@ import gzip
 import numpy as np
 import pytest
 
-from lipgnn.datasets.tables import read_folder, read_tables
+from lipgnn.datasets.formats.tables import read_folder, read_tables
 from lipgnn.errors import DataError
 
 NODES = "id,height,label,split,weight\n007,1.5,cat,train,0\nNA,-2,dog,val,1e3\n7,0,cat,test,4\nx y,1,,,5\n"

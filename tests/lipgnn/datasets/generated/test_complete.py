@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lipgnn.datasets import describe, load, prepare
-from lipgnn.datasets.complete import generate
+from lipgnn.datasets.generated.complete import generate
 
 
 def test_counts():

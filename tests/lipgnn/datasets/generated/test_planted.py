@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from lipgnn.datasets import describe, prepare
-from lipgnn.datasets.planted import generate
+from lipgnn.datasets.generated.planted import generate
 
 
 def test_counts():

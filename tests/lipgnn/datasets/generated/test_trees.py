@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from lipgnn.datasets import load, read
-from lipgnn.datasets.trees import one_tree
+from lipgnn.datasets.generated.trees import one_tree
 from lipgnn.errors import UsageError
 
 

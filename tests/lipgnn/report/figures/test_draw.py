@@ -3,9 +3,9 @@ import xml.etree.ElementTree as ElementTree
 
 import pytest
 
-from lipgnn.report.figures import COLOURS, LINES, MARKERS, _grid, draw
-from lipgnn.report.profiles import Course
-from lipgnn.report.series import Panel, Point, Series
+from lipgnn.report.figures.draw import COLOURS, LINES, MARKERS, _grid, draw
+from lipgnn.report.figures.profiles import Course
+from lipgnn.report.figures.series import Panel, Point, Series
 
 
 def panels(count=1, labels=("none", "lip")):
@@ -20,7 +20,7 @@ def texts(svg):
 
 @pytest.mark.parametrize("kind", ["depth", "curve", "box"])
 def test_a_figure_names_its_axes_panels_and_series(kind):
-    shown = texts(draw(kind, panels(4), "test_acc", "svg"))
+    shown = texts(draw(kind, panels(4), "test_score", "svg"))
     for text in ("test accuracy (%)", "panel 0", "panel 3", "none", "lip"):
         assert text in shown
     assert {"depth": "layers", "curve": "epoch", "box": "none"}[kind] in shown
@@ -139,8 +139,8 @@ def test_a_profile_of_a_single_moment_names_no_start_and_no_end_and_counts_layer
 def test_a_scatter_plot_names_the_axes_of_every_panel():
     dots = [Series("none", [Point(-3.0, 0.5)]), Series("identity", [Point(2.0, 0.7), Point(2.1, 0.71)])]
     other = [Series("none", [Point(-3.0, 4.0)])]
-    panels = [Panel("cora", dots, ("feat_mu", "test_acc")), Panel("cora", other, ("feat_mu", "grad_mu"))]
-    shown = texts(draw("scatter", panels, "test_acc", "svg"))
+    panels = [Panel("cora", dots, ("feat_mu", "test_score")), Panel("cora", other, ("feat_mu", "grad_mu"))]
+    shown = texts(draw("scatter", panels, "test_score", "svg"))
     for text in ("test accuracy (%)", "μ of the output", "μ of the first layer's gradient", "identity"):
         assert text in shown
     assert "100" in shown and "70" in shown
@@ -158,9 +158,9 @@ def test_a_profile_gives_the_same_bytes_each_time():
 
 @pytest.mark.parametrize("suffix, start", [("png", b"\x89PNG"), ("svg", b"<?xml"), ("pdf", b"%PDF")])
 def test_every_format_is_what_it_says_and_the_same_each_time(suffix, start):
-    first = draw("depth", panels(), "test_acc", suffix)
+    first = draw("depth", panels(), "test_score", suffix)
     assert first.startswith(start)
-    assert draw("depth", panels(), "test_acc", suffix) == first
+    assert draw("depth", panels(), "test_score", suffix) == first
 
 
 @pytest.mark.parametrize("deepest, scale", [(35, "linear"), (256, "log")])
@@ -177,7 +177,7 @@ def test_depths_that_lie_far_apart_are_on_a_logarithmic_axis(monkeypatch, deepes
     monkeypatch.setattr(Figure, "savefig", watched)
     points = [Point(depth, 0.7) for depth in (2, 8, deepest)]
     both = [Panel("pubmed", [Series("lip", points[:2])]), Panel("cora", [Series("lip", points)])]
-    shown = texts(draw("depth", both, "test_acc", "svg"))
+    shown = texts(draw("depth", both, "test_score", "svg"))
     assert scales == [scale] * 2, "alike, so that panels can be compared"
     assert {"2", "8", str(deepest)} <= {*shown}
 
@@ -196,5 +196,5 @@ def test_series_differ_by_more_than_colour():
 
 def test_foreign_names_are_drawn_as_they_are():
     names = ("$x$ & <b>", "$\\broken", "中文", "_hidden")
-    shown = texts(draw("depth", panels(labels=names), "test_acc", "svg"))
+    shown = texts(draw("depth", panels(labels=names), "test_score", "svg"))
     assert set(names) <= set(shown)

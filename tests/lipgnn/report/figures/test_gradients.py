@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from lipgnn.errors import UsageError
-from lipgnn.recorded import GRADIENTS, SIMILARITY, publish_recordings, write_recording
-from lipgnn.report.gradients import gradient_panels
-from lipgnn.report.layout import Layout
-from lipgnn.report.rows import Results, read_results
-from lipgnn.report.series import records
-from lipgnn.report.table import build_table
-from lipgnn.store import Store, to_csv
+from lipgnn.report.figures.gradients import gradient_panels
+from lipgnn.report.figures.series import records
+from lipgnn.report.table.cells import build_table
+from lipgnn.report.table.layout import Layout
+from lipgnn.results.recordings import GRADIENTS, SIMILARITY, publish_recordings, write_recording
+from lipgnn.results.rows import Results, read_results
+from lipgnn.results.store import Store, to_csv
 
 LAYOUT = Layout(rows=("norm",), cols=("dataset",))
 LAYERS, EPOCHS = 3, 4
@@ -151,8 +151,8 @@ def test_similarity_counts_layers_from_the_output_of_the_encoder(result_row, wri
 
 def test_other_values_are_refused_and_nothing_is_nothing_to_draw(runs):
     table = build_table([runs[0] | {"epochs_run": 0}], LAYOUT)
-    with pytest.raises(UsageError, match="Unknown recorded value 'test_acc'"):
-        gradient_panels("heat", table, Results([], [], []), "test_acc")
+    with pytest.raises(UsageError, match="Unknown recorded value 'test_score'"):
+        gradient_panels("heat", table, Results([], [], []), "test_score")
     for kind in ("heat", "largest"):
         with pytest.raises(UsageError, match="nothing to draw"):
             gradient_panels(kind, table, Results([], [], []), "weight_norm")

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lipgnn.report.layers import PANELS, draw_layers
+from lipgnn.report.figures.layers import PANELS, draw_layers
 
 
 @pytest.fixture

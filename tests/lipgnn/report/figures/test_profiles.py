@@ -4,13 +4,13 @@ import numpy as np
 import pytest
 
 from lipgnn.errors import UsageError
-from lipgnn.recorded import SIMILARITY, publish_recordings, write_recording
-from lipgnn.report.layout import GROWTH, Layout
-from lipgnn.report.profiles import profile_panels, scatter_panels, with_growth
-from lipgnn.report.rows import read_results
-from lipgnn.report.series import records
-from lipgnn.report.table import build_table
-from lipgnn.store import Store, to_csv
+from lipgnn.report.figures.profiles import profile_panels, scatter_panels, with_growth
+from lipgnn.report.figures.series import records
+from lipgnn.report.table.cells import build_table
+from lipgnn.report.table.layout import GROWTH, Layout
+from lipgnn.results.recordings import SIMILARITY, publish_recordings, write_recording
+from lipgnn.results.rows import read_results
+from lipgnn.results.store import Store, to_csv
 
 LAYOUT = Layout(rows=("residual",), cols=("dataset",))
 # By epoch: the start, the greatest, the least, the end; two layers, so three columns.
@@ -27,7 +27,7 @@ def arrays_of(run):
 @pytest.fixture
 def runs(result_row):
     return [
-        result_row(residual=residual, seed=seed, layers=2, epochs_run=3, test_acc=0.5 + seed / 10)
+        result_row(residual=residual, seed=seed, layers=2, epochs_run=3, test_score=0.5 + seed / 10)
         for residual in ("none", "identity")
         for seed in (0, 1)
     ]
@@ -81,8 +81,8 @@ def test_what_is_not_finite_is_left_out_and_the_rest_stays(runs, store):
 def test_scatter_has_a_dot_a_run_at_the_end_of_training(store):
     panels = read(store.root)
     assert [panel.axes for panel in panels] == [
-        ("feat_mu", "test_acc"),
-        ("grad_mu", "test_acc"),
+        ("feat_mu", "test_score"),
+        ("grad_mu", "test_score"),
         ("feat_mu", "grad_mu"),
     ]
     output = 10 * 100 * 2 ** SIMILARITY.index("feat_mu")
@@ -97,7 +97,7 @@ def test_scatter_has_a_dot_a_run_at_the_end_of_training(store):
         "series": "none",
         "x_is": "feat_mu",
         "x": pytest.approx(features[0]),
-        "y_is": "test_acc",
+        "y_is": "test_score",
         "y": 0.5,
         "n": 1,
     }

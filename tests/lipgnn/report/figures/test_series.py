@@ -3,10 +3,10 @@ import json
 import pytest
 
 from lipgnn.errors import UsageError
-from lipgnn.report.layout import Layout
-from lipgnn.report.rows import Results, read_results
-from lipgnn.report.series import labels, panels_of, records
-from lipgnn.report.table import build_table
+from lipgnn.report.figures.series import labels, panels_of, records
+from lipgnn.report.table.cells import build_table
+from lipgnn.report.table.layout import Layout
+from lipgnn.results.rows import Results, read_results
 
 NOTHING = Results([], [], [])
 
@@ -14,7 +14,7 @@ NOTHING = Results([], [], [])
 @pytest.fixture
 def runs(result_row):
     return [
-        result_row(dataset=dataset, norm=norm, layers=layers, seed=seed, test_acc=layers / 100 + seed / 10)
+        result_row(dataset=dataset, norm=norm, layers=layers, seed=seed, test_score=layers / 100 + seed / 10)
         for dataset in ("cora", "citeseer")
         for norm in ("none", "lip")
         for layers in (30, 4)
@@ -58,7 +58,7 @@ def test_curve_averages_the_runs_that_reached_an_epoch(runs, write_store, tmp_pa
     write_store(tmp_path, runs)
     results = read_results([tmp_path])
     for run in runs:
-        lines = [{"epoch": epoch, "test_acc": epoch / 10 + run["seed"] / 5} for epoch in range(1, 3 + run["seed"])]
+        lines = [{"epoch": epoch, "test_score": epoch / 10 + run["seed"] / 5} for epoch in range(1, 3 + run["seed"])]
         log = "".join(json.dumps(line) + "\n" for line in lines)
         results.run(run["run_id"]).log_path.write_text(log + '{"epoch": 9, "tes')
     table = build_table(results.rows, Layout(rows=("norm",), cols=("dataset",)))
@@ -78,7 +78,7 @@ def test_curve_needs_logs_and_a_logged_value(runs):
 
 
 def test_nothing_done_is_nothing_to_draw(runs):
-    runs = [run | {"status": "diverged", "test_acc": None} for run in runs]
+    runs = [run | {"status": "diverged", "test_score": None} for run in runs]
     table = build_table(runs, Layout(rows=("norm",), cols=("dataset", "layers")))
     for kind in ("depth", "box"):
         with pytest.raises(UsageError, match="nothing to draw"):

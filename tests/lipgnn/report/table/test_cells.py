@@ -4,9 +4,9 @@ from dataclasses import replace
 import pytest
 
 from lipgnn.errors import UsageError
-from lipgnn.report.layout import Layout
-from lipgnn.report.published import Published
-from lipgnn.report.table import add_published, build_table, compare, sort_rows
+from lipgnn.report.table.cells import add_published, build_table, compare, sort_rows
+from lipgnn.report.table.layout import Layout
+from lipgnn.report.table.published import Published
 
 BY_NORM = Layout(rows=("norm",), cols=("layers",))
 BEST = Layout(rows=("norm",), cols=("dataset",), best=("layers",))
@@ -17,14 +17,14 @@ def runs(result_row):
     """Two norms, two depths, three seeds; means .70 .60 for none and .75 .71 for lip, deviation .01 everywhere."""
     means = {("none", 2): 0.70, ("none", 4): 0.60, ("lip", 2): 0.75, ("lip", 4): 0.71}
     return [
-        result_row(norm=norm, layers=layers, seed=seed, test_acc=mean + 0.01 * (seed - 1))
+        result_row(norm=norm, layers=layers, seed=seed, test_score=mean + 0.01 * (seed - 1))
         for (norm, layers), mean in means.items()
         for seed in range(3)
     ]
 
 
 def diverge(run):
-    return run | {"status": "diverged", "test_acc": None, "val_acc": None}
+    return run | {"status": "diverged", "test_score": None, "val_score": None}
 
 
 def test_cells_hold_mean_deviation_and_count(runs):
@@ -110,7 +110,7 @@ def test_two_runs_of_one_seed_are_not_counted_twice(runs):
 def test_best_is_chosen_by_mean_validation_in_every_cell(runs):
     for run in runs:
         if run["norm"] == "none":
-            run["val_acc"] = 0.9 if run["layers"] == 4 else 0.1
+            run["val_score"] = 0.9 if run["layers"] == 4 else 0.1
     table = build_table(runs, BEST)
     none, lip = (table.cells[(norm,), ("cora",)] for norm in ("none", "lip"))
     assert (none.best, none.mean) == ({"layers": 4}, pytest.approx(0.60))
@@ -135,12 +135,12 @@ def test_selection_never_sees_test(runs):
     honest = {place: cell.best for place, cell in build_table(runs, BEST).cells.items()}
     for seed in range(20):
         poison = random.Random(seed)
-        poisoned = [run | {"test_acc": poison.random(), "last_test_acc": poison.random()} for run in runs]
+        poisoned = [run | {"test_score": poison.random(), "last_test_score": poison.random()} for run in runs]
         assert {place: cell.best for place, cell in build_table(poisoned, BEST).cells.items()} == honest
 
 
 def test_a_tie_goes_to_the_shallowest_and_diverged_depths_are_no_choice(runs):
-    tied = [run | {"val_acc": 0.5} for run in reversed(runs)]
+    tied = [run | {"val_score": 0.5} for run in reversed(runs)]
     assert build_table(tied, BEST).cells[("lip",), ("cora",)].best == {"layers": 2}
     deep = [diverge(run) if run["layers"] == 2 else run for run in runs]
     assert build_table(deep, BEST).cells[("lip",), ("cora",)].best == {"layers": 4}
@@ -149,7 +149,7 @@ def test_a_tie_goes_to_the_shallowest_and_diverged_depths_are_no_choice(runs):
 
 
 def test_rows_are_sorted_by_field_or_by_value(runs, result_row):
-    runs.append(result_row(norm="pair", layers=2, test_acc=0.99))
+    runs.append(result_row(norm="pair", layers=2, test_score=0.99))
     table = build_table(runs, BY_NORM)
     assert [key[0] for key in sort_rows(table, "-norm").row_keys] == ["pair", "lip", "none"]
     # By the last column, 4 layers, where pair has no run.
@@ -199,7 +199,7 @@ def test_compare_takes_any_field_of_the_table(runs):
 
 
 def test_published_numbers_stand_beside_cells_of_the_same_kind(runs):
-    entry = Published("A 2021", "1", "cora", 0.0, "gat", "lip", "test_acc", 0.8, 0.01, 4, "book")
+    entry = Published("A 2021", "1", "cora", 0.0, "gat", "lip", "test_score", 0.8, 0.01, 4, "book")
     fixed = add_published(build_table(runs, BY_NORM), [entry])
     assert {place for place, cell in fixed.cells.items() if cell.published} == {(("lip",), (4,))}
     chosen = add_published(build_table(runs, BEST), [entry])

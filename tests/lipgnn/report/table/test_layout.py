@@ -1,12 +1,12 @@
 import pytest
 
 from lipgnn.errors import UsageError
-from lipgnn.report.layout import Layout, choose_layout, keep_where, order
+from lipgnn.report.table.layout import Layout, choose_layout, keep_where, order
 
 
 def choose(runs, **given):
     return choose_layout(
-        runs, **{"rows": None, "cols": None, "value": "test_acc", "over": ["seed"], "best": [], **given}
+        runs, **{"rows": None, "cols": None, "value": "test_score", "over": ["seed"], "best": [], **given}
     )
 
 
@@ -29,10 +29,10 @@ def test_where_nothing_varies_there_still_is_a_table(result_row):
     "given, message, hint",
     [
         ({"rows": ("nrom",)}, "Unknown field 'nrom'", "Did you mean 'norm'?"),
-        ({"rows": ("test_acc",)}, "Unknown field 'test_acc'", "Valid: dataset"),
+        ({"rows": ("test_score",)}, "Unknown field 'test_score'", "Valid: dataset"),
         ({"rows": ("norm",), "cols": ("norm",)}, "'norm' is used 2 times", "one of"),
         ({"best": ("seed",)}, "'seed' is used 2 times", "one of"),
-        ({"value": "test_accuracy"}, "Unknown value 'test_accuracy'", "Did you mean 'test_acc'?"),
+        ({"value": "test_accuracy"}, "Unknown value 'test_accuracy'", "Did you mean 'test_score'?"),
         ({"value": "command"}, "Unknown value 'command'", "val_loss"),
     ],
 )

@@ -1,8 +1,8 @@
 import pytest
 
 from lipgnn.catalog import MODELS, RESIDUALS, parse_norm
-from lipgnn.report.published import read_published
-from lipgnn.report.rows import VALUES
+from lipgnn.report.table.published import read_published
+from lipgnn.results.rows import VALUES
 
 
 def test_the_published_numbers_are_those_of_the_papers():
@@ -37,12 +37,12 @@ def test_every_published_number_is_in_the_words_of_a_run_and_has_a_source(entry)
 def test_a_number_is_of_one_cell_alone():
     entry = next(e for e in read_published() if (e.dataset, e.missing, e.model, e.norm) == ("cora", 1, "gat", "lip"))
     cell = {"dataset": "cora", "missing": 1.0, "model": "gat", "norm": "lip"}
-    assert entry.matches("test_acc", cell)
-    assert entry.matches("last_test_acc", cell), "the authors take the last epoch"
-    assert entry.matches("test_acc", {**cell, "layers": 11})
+    assert entry.matches("test_score", cell)
+    assert entry.matches("last_test_score", cell), "the authors take the last epoch"
+    assert entry.matches("test_score", {**cell, "layers": 11})
     for other in ({"layers": 12}, {"dataset": "citeseer"}, {"missing": 0.0}, {"norm": "pair"}, {"model": "gt"}):
-        assert not entry.matches("test_acc", {**cell, **other})
-    assert not entry.matches("train_acc", cell)
+        assert not entry.matches("test_score", {**cell, **other})
+    assert not entry.matches("train_score", cell)
 
 
 def test_fewer_trees_are_the_same_trees_scaled_down():
@@ -50,7 +50,7 @@ def test_fewer_trees_are_the_same_trees_scaled_down():
     cell = {"missing": 0.0, "model": "gat", "norm": "layer", "layers": 6}
     for dataset, matches, scaled in (("trees:5", True, False), ("trees:5:250", True, True), ("trees:50", False, False)):
         spec = {**cell, "dataset": dataset}
-        assert (entry.matches("train_acc", spec), entry.scaled_down(spec)) == (matches, scaled)
+        assert (entry.matches("train_score", spec), entry.scaled_down(spec)) == (matches, scaled)
     cora = next(e for e in read_published() if e.dataset == "cora")
     assert not cora.scaled_down({"dataset": "cora:undirected"})
 
@@ -58,5 +58,5 @@ def test_fewer_trees_are_the_same_trees_scaled_down():
 def test_a_number_that_is_of_one_residual_connection_is_of_no_other():
     entry = next(e for e in read_published() if e.residual == "initial" and e.dataset == "cora")
     cell = {"dataset": "cora", "missing": 0.0, "model": "gcn", "norm": "none", "layers": 64, "residual": "initial"}
-    assert entry.matches("test_acc", cell)
-    assert not entry.matches("test_acc", {**cell, "residual": "identity"})
+    assert entry.matches("test_score", cell)
+    assert not entry.matches("test_score", {**cell, "residual": "identity"})

@@ -6,7 +6,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import stats
 
-from lipgnn.report.statistics import mean, paired_difference, sample_std
+from lipgnn.report.table.statistics import mean, paired_difference, sample_std
 
 accuracies = st.floats(0, 1, allow_subnormal=False)
 

@@ -1,14 +1,14 @@
 import pytest
 
-from lipgnn.report.formats import csv_table, markdown
-from lipgnn.report.layout import Layout
-from lipgnn.report.printed import as_printed
-from lipgnn.report.published import read_published
-from lipgnn.report.table import add_published, build_table, sort_rows
-from lipgnn.report.whole import complete_published
+from lipgnn.report.table.cells import add_published, build_table, sort_rows
+from lipgnn.report.table.layout import Layout
+from lipgnn.report.table.published import read_published
+from lipgnn.report.table.whole import complete_published
+from lipgnn.report.view.formats import csv_table, markdown
+from lipgnn.report.view.printed import as_printed
 
 MISSING = Layout(rows=("model", "norm"), cols=("dataset", "missing"), best=("layers",))
-TREES = Layout(rows=("model", "norm", "kappa"), cols=("dataset", "layers"), value="train_acc")
+TREES = Layout(rows=("model", "norm", "kappa"), cols=("dataset", "layers"), value="train_score")
 
 
 def whole(runs, layout):
@@ -17,7 +17,7 @@ def whole(runs, layout):
 
 def test_one_cell_of_ours_brings_the_whole_published_table(result_row):
     """Five rows and six columns of the slide, one number of ours in them, and 30 of theirs."""
-    table = whole([result_row(norm="lip", test_acc=0.5)], MISSING)
+    table = whole([result_row(norm="lip", test_score=0.5)], MISSING)
     assert (len(table.row_keys), len(table.col_keys)) == (5, 6)
     assert sum(cell.mean is not None for cell in table.cells.values()) == 1
     assert {cell.published for cell in table.cells.values()} == {e for e in read_published() if "Dasoulas" in e.paper}
@@ -29,7 +29,7 @@ def test_one_cell_of_ours_brings_the_whole_published_table(result_row):
 
 
 def test_every_format_takes_empty_cells(result_row):
-    table = sort_rows(whole([result_row(norm="lip", test_acc=0.5)], MISSING), "value")
+    table = sort_rows(whole([result_row(norm="lip", test_score=0.5)], MISSING), "value")
     assert "44.9 ± 4.4 (2)" in markdown(as_printed(table))
     assert len(csv_table(table).splitlines()) == 31
 
@@ -67,7 +67,7 @@ def test_numbers_of_one_residual_connection_stand_in_its_rows(result_row):
     assert shown == {("cora", 64): 0.855, ("citeseer", 32): 0.734, ("pubmed", 16): 0.803}
 
 
-@pytest.mark.parametrize("value", ["val_acc", "seconds"])
+@pytest.mark.parametrize("value", ["val_score", "seconds"])
 def test_where_nothing_was_published_nothing_is_added(result_row, value):
     table = build_table([result_row(norm="lip")], Layout(("norm",), ("dataset",), value=value))
     completed = complete_published(add_published(table, read_published()), read_published())

@@ -1,7 +1,7 @@
 import pytest
 
 from lipgnn.errors import UsageError
-from lipgnn.report.blocks import update_blocks
+from lipgnn.report.view.blocks import update_blocks
 
 PAGE = """# Title
 <!-- report: lipgnn report a.csv --where "lr=0.1" -->

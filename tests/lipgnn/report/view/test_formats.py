@@ -11,8 +11,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from lipgnn.report.formats import csv_table, html_table, latex, markdown, to_csv, to_dict
-from lipgnn.report.printed import Entry, Printed, as_printed, plain
+from lipgnn.report.view.formats import csv_table, html_table, latex, markdown, to_csv, to_dict
+from lipgnn.report.view.printed import Entry, Printed, as_printed, plain
 
 
 def grid_of(label, text="1.0"):
@@ -27,7 +27,7 @@ def test_markdown(table):
         "| lip | **76.0 ± 1.0** | diverged (3) |\n"
         "| pair | 50.0, n = 1, 2 diverged | – |\n"
         "\n"
-        "test\\_acc in %; mean ± sample standard deviation over seed 0, 1, 2; n = 3 unless stated.\n"
+        "test\\_score in %; mean ± sample standard deviation over seed 0, 1, 2; n = 3 unless stated.\n"
         "\n"
         "Diverged runs in these cells, in no mean: 5.\n"
     )
@@ -145,7 +145,7 @@ def test_csv_has_a_line_a_cell_with_all_numbers(full_table):
 
 def test_json_has_the_agreed_shape(full_table):
     content = json.loads(json.dumps(to_dict(full_table), allow_nan=False))
-    assert content["value"] == "test_acc"
+    assert content["value"] == "test_score"
     cells = {(cell["row"]["norm"], cell["col"]["dataset"]): cell for cell in content["cells"]}
     assert len(cells) == 5
     lip = cells["lip", "cora"]

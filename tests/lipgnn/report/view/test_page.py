@@ -6,12 +6,12 @@ from html.parser import HTMLParser
 
 import pytest
 
-from lipgnn.report.layout import Layout
-from lipgnn.report.page import MOST_PANELS, render_page
-from lipgnn.report.printed import as_printed
-from lipgnn.report.rows import Results, read_results
-from lipgnn.report.table import build_table
-from lipgnn.spec import RunSpec
+from lipgnn.report.table.cells import build_table
+from lipgnn.report.table.layout import Layout
+from lipgnn.report.view.page import MOST_PANELS, render_page
+from lipgnn.report.view.printed import as_printed
+from lipgnn.results.rows import Results, read_results
+from lipgnn.spec.run import RunSpec
 
 ATTACK = "<script>document.title='owned'</script>"
 
@@ -43,16 +43,16 @@ def store(result_row, write_store, tmp_path):
     """Three norms, two depths, two seeds, with logs; one diverged run, one failed one, one attack."""
     means = {"none": 0.6, "lip": 0.8, "pair": 0.7}
     runs = [
-        result_row(norm=norm, layers=layers, seed=seed, test_acc=mean + seed / 100 - layers / 1000, command=ATTACK)
+        result_row(norm=norm, layers=layers, seed=seed, test_score=mean + seed / 100 - layers / 1000, command=ATTACK)
         for norm, mean in means.items()
         for layers in (2, 30)
         for seed in (0, 1)
     ]
-    runs[3] |= {"status": "diverged", "test_acc": None, "val_acc": None, "diverged_at": "gradient of layer 24"}
+    runs[3] |= {"status": "diverged", "test_score": None, "val_score": None, "diverged_at": "gradient of layer 24"}
     folder = write_store(tmp_path / "store", runs)
     results = read_results([folder])
     for run in runs:
-        lines = [json.dumps({"epoch": epoch, "test_acc": epoch / 10}) for epoch in (1, 2)]
+        lines = [json.dumps({"epoch": epoch, "test_score": epoch / 10}) for epoch in (1, 2)]
         results.run(run["run_id"]).log_path.write_text("\n".join([*lines, ""]))
     failed = folder / "runs" / "0123456789ab"
     failed.mkdir()
@@ -106,8 +106,8 @@ def test_a_page_without_a_store_or_with_many_columns_goes_without_those_figures(
 def test_layers_are_drawn_where_all_runs_have_recorded_them(result_row, write_store, tmp_path):
     import numpy as np
 
-    from lipgnn.recorded import SIMILARITY, write_recording
-    from lipgnn.store import Store
+    from lipgnn.results.recordings import SIMILARITY, write_recording
+    from lipgnn.results.store import Store
 
     runs = [result_row(norm=norm, layers=2, epochs_run=1) for norm in ("none", "lip")]
     store = Store(write_store(tmp_path / "recorded", runs))
@@ -162,7 +162,7 @@ def norms(dom):
 def test_a_browser_shows_the_page_and_sorts_its_table(page, browser):
     dom = browser(page, "--dump-dom")
     assert norms(dom) == ["none", "lip", "pair"]
-    assert "<title>lipgnn report: test_acc</title>" in dom
+    assert "<title>lipgnn report: test_score</title>" in dom
     click = "<script>document.querySelectorAll('table')[0].querySelectorAll('thead th')[1].click()</script>"
     assert norms(browser(page + click, "--dump-dom")) == ["none", "pair", "lip"]
     assert norms(browser(page + click + click, "--dump-dom")) == ["lip", "pair", "none"]

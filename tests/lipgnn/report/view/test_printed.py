@@ -2,11 +2,11 @@ from dataclasses import replace
 
 import pytest
 
-from lipgnn.report.layout import Layout
-from lipgnn.report.printed import as_printed, difference_text, number, plain, spread
-from lipgnn.report.published import read_published
-from lipgnn.report.statistics import Difference
-from lipgnn.report.table import add_published, build_table
+from lipgnn.report.table.cells import add_published, build_table
+from lipgnn.report.table.layout import Layout
+from lipgnn.report.table.published import read_published
+from lipgnn.report.table.statistics import Difference
+from lipgnn.report.view.printed import as_printed, difference_text, number, plain, spread
 
 
 def entries(printed):
@@ -24,7 +24,7 @@ def test_a_table_is_printed_as_papers_do(table):
         [("50.0", None, ", n = 1, 2 diverged"), ("–", None, "")],
     ]
     assert printed.caption == (
-        "test_acc in %; mean ± sample standard deviation over seed 0, 1, 2; n = 3 unless stated."
+        "test_score in %; mean ± sample standard deviation over seed 0, 1, 2; n = 3 unless stated."
     )
     assert printed.notes == ["Diverged runs in these cells, in no mean: 5."]
 
@@ -47,15 +47,15 @@ def test_published_numbers_and_differences_have_their_own_columns(full_table):
 
 
 def test_the_chosen_depth_is_printed_after_the_number(result_row):
-    runs = [result_row(layers=layers, test_acc=layers / 20, seed=seed) for layers in (5, 11) for seed in (0, 1)]
+    runs = [result_row(layers=layers, test_score=layers / 20, seed=seed) for layers in (5, 11) for seed in (0, 1)]
     printed = as_printed(build_table(runs, Layout(rows=("norm",), cols=(), best=("layers",))))
     assert entries(printed) == [[("55.0 ± 0.0 (11)", None, "")]]
-    assert printed.headers == [[("test_acc", 1)]]
+    assert printed.headers == [[("test_score", 1)]]
     assert "layers, chosen by mean validation accuracy" in printed.caption
 
 
 def marks(result_row, numbers, **options):
-    value = options.pop("value", "test_acc")
+    value = options.pop("value", "test_score")
     runs = [result_row(layers=index + 1, **{value: number}) for index, number in enumerate(numbers)]
     printed = as_printed(build_table(runs, Layout(rows=("layers",), cols=(), value=value)), **options)
     return "".join({"bold": "b", "underline": "u", None: "."}[row[0].mark] for _, row in printed.rows)
@@ -80,8 +80,8 @@ def test_unequal_numbers_of_runs_are_flagged(table):
 @pytest.mark.parametrize(
     "name, value, text",
     [
-        ("test_acc", 0.7534, "75.3"),
-        ("test_acc", 1.0, "100.0"),
+        ("test_score", 0.7534, "75.3"),
+        ("test_score", 1.0, "100.0"),
         ("val_loss", 0.75, "0.7500"),
         ("val_loss", 0.00123456, "0.001235"),
         ("seconds", 318.13, "318.1"),
@@ -98,13 +98,13 @@ def test_numbers_have_sensible_digits(name, value, text):
 def test_a_deviation_has_the_decimals_of_its_mean():
     assert spread("seconds", 318.13, 2.345) == "318.1 ± 2.3"
     assert spread("val_loss", 1.2345, 0.01) == "1.234 ± 0.010"
-    assert spread("test_acc", 0.5, None) == "50.0"
+    assert spread("test_score", 0.5, None) == "50.0"
 
 
 def test_a_difference_says_only_what_is_known():
-    assert difference_text("test_acc", Difference(0.02, None, None, None, 1)) == "+2.0, n = 1"
+    assert difference_text("test_score", Difference(0.02, None, None, None, 1)) == "+2.0, n = 1"
     assert (
-        difference_text("test_acc", Difference(-0.02, -0.03, -0.01, 1e-5, 5)) == "−2.0 (−3.0 to −1.0), p < 0.001, n = 5"
+        difference_text("test_score", Difference(-0.02, -0.03, -0.01, 1e-5, 5)) == "−2.0 (−3.0 to −1.0), p < 0.001, n = 5"
     )
 
 
@@ -115,10 +115,10 @@ def test_text_from_outside_stays_on_its_line_and_steers_nothing():
 
 def test_fewer_trees_than_published_are_said_to_be(result_row):
     runs = [
-        result_row(dataset=dataset, norm="layer", layers=layers, train_acc=0.5)
+        result_row(dataset=dataset, norm="layer", layers=layers, train_score=0.5)
         for dataset, layers in (("trees:4", 5), ("trees:5:250", 6))
     ]
-    layout = Layout(rows=("norm",), cols=("dataset", "layers"), value="train_acc")
+    layout = Layout(rows=("norm",), cols=("dataset", "layers"), value="train_score")
     printed = as_printed(add_published(build_table(runs, layout), read_published()))
     assert [entry.text for entry in printed.rows[0][1]] == ["50.0", "100.0", "50.0", "41.0"]
     assert "Scaled down from the published data set: trees:5:250." in printed.notes

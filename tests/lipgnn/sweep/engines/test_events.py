@@ -1,8 +1,8 @@
 from pathlib import Path
 
-from lipgnn.engines.events import Orders
-from lipgnn.plan import Cell
-from lipgnn.spec import RunSpec
+from lipgnn.spec.run import RunSpec
+from lipgnn.sweep.engines.events import Orders
+from lipgnn.sweep.plan import Cell
 
 
 def test_a_request_says_all_that_a_worker_needs():

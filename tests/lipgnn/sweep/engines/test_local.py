@@ -6,11 +6,11 @@ from pathlib import Path
 
 import pytest
 
-from lipgnn.engines.events import POLITE_SIGNALS, Ended, Orders, Progress
-from lipgnn.engines.local import LocalEngine, Worker
-from lipgnn.grid import Grid
-from lipgnn.plan import make_plan
-from lipgnn.store import Store
+from lipgnn.results.store import Store
+from lipgnn.spec.grid import Grid
+from lipgnn.sweep.engines.events import POLITE_SIGNALS, Ended, Orders, Progress
+from lipgnn.sweep.engines.local import LocalEngine, Worker
+from lipgnn.sweep.plan import make_plan
 
 
 @pytest.fixture
@@ -44,7 +44,7 @@ def workers_of(pid):
                 command = Path(f"/proc/{name}/cmdline").read_text()
             except OSError:
                 continue
-            if int(parent) == pid and "lipgnn.worker" in command:
+            if int(parent) == pid and "lipgnn.sweep.worker" in command:
                 found.append(int(name))
     return found
 
@@ -81,7 +81,7 @@ def test_a_worker_that_dies_after_publishing_has_done_its_run(store, cells, monk
     todo = cells()
     (done,) = ended(LocalEngine(Orders(store.root)).run(todo, lambda: False)).values()
     (tmp_path / "sitecustomize.py").write_text(
-        "import os, sys\nif 'lipgnn.worker' in ' '.join(sys.orig_argv):\n    os.abort()\n"
+        "import os, sys\nif 'lipgnn.sweep.worker' in ' '.join(sys.orig_argv):\n    os.abort()\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
     (again,) = ended(LocalEngine(Orders(store.root)).run(todo, lambda: False)).values()
@@ -93,7 +93,7 @@ def test_a_native_crash_is_told_with_its_last_words(store, cells, monkeypatch, t
     """A worker that aborts, as a native library does."""
     (tmp_path / "sitecustomize.py").write_text(
         "import os, sys\n"
-        "if 'lipgnn.worker' in ' '.join(sys.orig_argv):\n"
+        "if 'lipgnn.sweep.worker' in ' '.join(sys.orig_argv):\n"
         "    sys.stderr.write('free(): invalid pointer\\n'); sys.stderr.flush(); os.abort()\n"
     )
     monkeypatch.setenv("PYTHONPATH", str(tmp_path))
@@ -153,7 +153,7 @@ def test_a_polite_signal_waits_until_a_new_process_knows_what_it_means(store, ce
 
 
 def test_workers_are_replaced_after_many_runs(store, cells, monkeypatch):
-    monkeypatch.setattr("lipgnn.engines.local.RUNS_A_WORKER", 1)
+    monkeypatch.setattr("lipgnn.sweep.engines.local.RUNS_A_WORKER", 1)
     seen = set()
     for _ in LocalEngine(Orders(store.root, jobs=1)).run(cells(seed=[0, 1]), lambda: False):
         seen |= set(workers_of(os.getpid()))

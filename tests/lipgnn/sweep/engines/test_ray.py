@@ -3,9 +3,9 @@ import sys
 
 import pytest
 
-from lipgnn.engines.events import Orders
-from lipgnn.engines.ray import RayEngine
 from lipgnn.errors import EnvironmentBroken
+from lipgnn.sweep.engines.events import Orders
+from lipgnn.sweep.engines.ray import RayEngine
 
 needs_ray = pytest.mark.skipif(
     importlib.util.find_spec("ray") is None, reason='Ray is not installed: pip install "lipgnn[ray]"'

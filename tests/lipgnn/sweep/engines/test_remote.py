@@ -2,16 +2,16 @@ import json
 
 import pytest
 
-from lipgnn.engines import make_engine
-from lipgnn.engines.events import Ended, Orders, Progress
-from lipgnn.engines.local import LocalEngine
-from lipgnn.engines.remote import GO, Lost, RemoteEngine, Task, supervise
 from lipgnn.errors import UsageError
-from lipgnn.plan import Cell
-from lipgnn.spec import RunSpec
-from lipgnn.store import RESULT_FIELDS, Store
+from lipgnn.results.store import RESULT_FIELDS, Store
+from lipgnn.spec.run import RunSpec
+from lipgnn.sweep.engines import make_engine
+from lipgnn.sweep.engines.events import Ended, Orders, Progress
+from lipgnn.sweep.engines.local import LocalEngine
+from lipgnn.sweep.engines.remote import GO, Lost, RemoteEngine, Task, supervise
+from lipgnn.sweep.plan import Cell
 
-LINE = {"epoch": 3, "val_acc": 0.5}
+LINE = {"epoch": 3, "val_score": 0.5}
 
 
 class Cluster(RemoteEngine):
@@ -61,7 +61,7 @@ class Cluster(RemoteEngine):
 @pytest.fixture
 def run(tmp_path, monkeypatch):
     """Events of a cluster with so many jobs: run(acts, jobs=2) -> (cluster, events)."""
-    monkeypatch.setattr("lipgnn.engines.remote._POLL_SECONDS", 0)
+    monkeypatch.setattr("lipgnn.sweep.engines.remote._POLL_SECONDS", 0)
 
     def call(acts, jobs=2, should_stop=lambda cluster, events: False):
         cluster = Cluster(Orders(tmp_path, jobs=jobs), acts)
@@ -88,7 +88,7 @@ def test_never_more_runs_at_once_than_jobs_and_slots_are_used_again(run):
 
 def test_progress_is_read_off_the_log_once_the_run_has_begun(run):
     _, events = run({0: ["wait", "begin", "log", "wait", "done"]})
-    assert [(event.epoch, event.val_acc) for event in events if isinstance(event, Progress)] == [(0, None), (3, 0.5)]
+    assert [(event.epoch, event.val_score) for event in events if isinstance(event, Progress)] == [(0, None), (3, 0.5)]
 
 
 def test_a_lost_supervisor_fails_its_run_alone(run, tmp_path):

@@ -3,9 +3,9 @@ import sys
 
 import pytest
 
-from lipgnn.engines.events import Orders
-from lipgnn.engines.slurm import SlurmEngine
 from lipgnn.errors import EnvironmentBroken, UsageError
+from lipgnn.sweep.engines.events import Orders
+from lipgnn.sweep.engines.slurm import SlurmEngine
 
 needs_submitit = pytest.mark.skipif(
     importlib.util.find_spec("submitit") is None, reason='submitit is not installed: pip install "lipgnn[slurm]"'

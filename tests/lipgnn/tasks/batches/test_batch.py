@@ -1,14 +1,14 @@
 import pytest
 import torch
 
-from lipgnn.batches import batches_of, logits_of
-from lipgnn.batches.batch import Batch, generator_of, parts_of, shuffled
-from lipgnn.batches.sampled import SampledNodes
-from lipgnn.batches.trees import TreeBatches
-from lipgnn.batches.whole import WholeGraph
-from lipgnn.config import resolve
 from lipgnn.datasets import load
-from lipgnn.models import DeepGNN
+from lipgnn.network.deep import DeepGNN
+from lipgnn.spec.sources import resolve
+from lipgnn.tasks.batches import batches_of, logits_of
+from lipgnn.tasks.batches.batch import Batch, generator_of, parts_of, shuffled
+from lipgnn.tasks.batches.sampled import SampledNodes
+from lipgnn.tasks.batches.trees import TreeBatches
+from lipgnn.tasks.batches.whole import WholeGraph
 
 CPU = torch.device("cpu")
 

@@ -3,8 +3,8 @@
 import pytest
 import torch
 
-from lipgnn.batches.sampled import SampledNodes
-from lipgnn.models import DeepGNN
+from lipgnn.network.deep import DeepGNN
+from lipgnn.tasks.batches.sampled import SampledNodes
 
 CPU = torch.device("cpu")
 

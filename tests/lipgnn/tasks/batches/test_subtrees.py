@@ -3,12 +3,12 @@
 import pytest
 import torch
 
-from lipgnn.batches.subtrees import Subtrees
-from lipgnn.batches.trees import TreeBatches
-from lipgnn.config import resolve
 from lipgnn.datasets import load
-from lipgnn.models import DeepGNN
-from lipgnn.recompute import run_blocks
+from lipgnn.network.deep import DeepGNN
+from lipgnn.network.recompute import run_blocks
+from lipgnn.spec.sources import resolve
+from lipgnn.tasks.batches.subtrees import Subtrees
+from lipgnn.tasks.batches.trees import TreeBatches
 
 CPU = torch.device("cpu")
 

@@ -6,11 +6,11 @@ import networkx
 import pytest
 import torch
 
-from lipgnn.batches.trees import TreeBatches
-from lipgnn.config import resolve
 from lipgnn.datasets import load
-from lipgnn.models import DeepGNN
+from lipgnn.network.deep import DeepGNN
 from lipgnn.runtime import dgl
+from lipgnn.spec.sources import resolve
+from lipgnn.tasks.batches.trees import TreeBatches
 
 CPU = torch.device("cpu")
 

@@ -1,6 +1,6 @@
 import torch
 
-from lipgnn.batches.whole import WholeGraph
+from lipgnn.tasks.batches.whole import WholeGraph
 
 
 def test_an_epoch_is_one_step_from_the_training_nodes(small_spec, load_for):

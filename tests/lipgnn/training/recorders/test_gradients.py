@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 import torch
 
-from lipgnn.checkpoint import CheckpointFile
-from lipgnn.models import DeepGNN
-from lipgnn.recorded import GRADIENTS, read_recording
-from lipgnn.recording import GradientRecorder
-from lipgnn.training import Training
+from lipgnn.network.deep import DeepGNN
+from lipgnn.results.recordings import GRADIENTS, read_recording
+from lipgnn.training.checkpoint import CheckpointFile
+from lipgnn.training.recorders.gradients import GradientRecorder
+from lipgnn.training.state import Training
 
 CPU = torch.device("cpu")
 
@@ -98,7 +98,7 @@ def test_the_numbers_are_those_of_the_definitions(training, tmp_path, options):
 def test_activations_computed_again_are_not_counted_again(training, tmp_path, dropout):
     options = {"layers": 5, "norm": "lip", "dropout": dropout, "attn_dropout": 0}
     kept = recorded(training(**options), tmp_path / "kept")
-    again = recorded(training(**options, checkpoint_every="2"), tmp_path / "again")
+    again = recorded(training(**options, recompute_every="2"), tmp_path / "again")
     for name in kept:
         np.testing.assert_array_equal(kept[name], again[name])
 
@@ -113,7 +113,7 @@ def test_a_reversible_stack_has_gradients_of_weights_alone(training, tmp_path):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"dropout": 0, "attn_dropout": 0, "norm": "lip"}, {"checkpoint_every": "1"}, {"stack": "reversible"}],
+    [{}, {"dropout": 0, "attn_dropout": 0, "norm": "lip"}, {"recompute_every": "1"}, {"stack": "reversible"}],
 )
 def test_recording_changes_nothing_to_the_last_bit(training, options):
     free = training(**options)

@@ -5,10 +5,10 @@ import pytest
 import torch
 from scipy.sparse.csgraph import connected_components
 
-from lipgnn.checkpoint import CheckpointFile
-from lipgnn.diagnose.recording import SimilarityRecorder
-from lipgnn.recorded import SIMILARITY, read_recording
-from lipgnn.training import Training
+from lipgnn.results.recordings import SIMILARITY, read_recording
+from lipgnn.training.checkpoint import CheckpointFile
+from lipgnn.training.recorders.similarity import SimilarityRecorder
+from lipgnn.training.state import Training
 
 CPU = torch.device("cpu")
 
@@ -101,7 +101,7 @@ def test_the_numbers_are_those_of_the_definitions(training, tmp_path, options):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"dropout": 0, "attn_dropout": 0, "norm": "lip"}, {"checkpoint_every": "1"}, {"stack": "reversible"}],
+    [{}, {"dropout": 0, "attn_dropout": 0, "norm": "lip"}, {"recompute_every": "1"}, {"stack": "reversible"}],
     ids=lambda options: ",".join(options),
 )
 def test_recording_changes_nothing_to_the_last_bit(training, options):
@@ -123,7 +123,7 @@ def test_recording_changes_nothing_to_the_last_bit(training, options):
 def test_activations_computed_again_are_not_counted_again(training, tmp_path):
     options = {"layers": 5, "norm": "lip", "dropout": 0.5, "attn_dropout": 0}
     kept = recorded(training(**options), tmp_path / "kept")
-    again = recorded(training(**options, checkpoint_every="2"), tmp_path / "again")
+    again = recorded(training(**options, recompute_every="2"), tmp_path / "again")
     for name in kept:
         np.testing.assert_array_equal(kept[name], again[name])
 

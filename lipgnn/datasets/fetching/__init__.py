@@ -1,0 +1,1 @@
+"""Getting data: downloads, archives, and files turned into one npz."""

@@ -1,0 +1,1 @@
+"""Formats that data sets can be read from, one module each."""

@@ -1,0 +1,1 @@
+"""Numbers that say what depth does to features, gradients and attention."""

@@ -1,0 +1,1 @@
+"""Figures: what each needs, its panels and its drawing."""

@@ -1,0 +1,1 @@
+"""Many runs: their plan, how long they may take, and where they are computed."""

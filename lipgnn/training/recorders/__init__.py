@@ -1,0 +1,1 @@
+"""Recorders: numbers of every layer, taken while a run trains."""
