@@ -12,7 +12,9 @@ import pytest
 def results(result_row, write_store, tmp_path):
     """The grid of two norms, two depths and two seeds in the default store."""
     runs = [
-        result_row(norm=norm, layers=layers, seed=seed, test_score=0.8 - layers / 100 + (norm == "lip") / 20 + seed / 100)
+        result_row(
+            norm=norm, layers=layers, seed=seed, test_score=0.8 - layers / 100 + (norm == "lip") / 20 + seed / 100
+        )
         for norm in ("none", "lip")
         for layers in (2, 4)
         for seed in (0, 1)

@@ -23,7 +23,9 @@ def study(result_row, write_store, tmp_path, monkeypatch):
     from lipgnn.results.store import to_csv
 
     rows = [
-        result_row(norm=norm, layers=layers, seed=seed, epochs=9, features="raw", val_score=1 / layers, epochs_to_90=None)
+        result_row(
+            norm=norm, layers=layers, seed=seed, epochs=9, features="raw", val_score=1 / layers, epochs_to_90=None
+        )
         | {"last_test_score": (0.6 if norm == "none" else 0.79) + seed / 50, "test_score": 0.1}
         for norm in ("none", "lip")
         for layers in (2, 4)
@@ -105,7 +107,9 @@ def test_runs_of_another_scale_protocol_or_setting_are_not_in_the_table(
     runs = {run for c in json.loads(invoke("report", "--study", "trial", "--json")[1])["cells"] for run in c["runs"]}
     assert runs == {row["run_id"] for row in study if row["layers"] == 2}
     for options in (("--scale", "paper"), ("--protocol", "best")):
-        cells = json.loads(invoke("report", "--study", "trial", "--value", "test_score", *options, "--json")[1])["cells"]
+        cells = json.loads(invoke("report", "--study", "trial", "--value", "test_score", *options, "--json")[1])[
+            "cells"
+        ]
         assert [(cell["n"], cell["mean"]) for cell in cells] == [(1, 0.9)]
 
 

@@ -61,7 +61,7 @@ class Published:
 
 def read_published() -> list[Published]:
     """All published numbers that ship."""
-    text = resources.files("lipgnn.report").joinpath("published.csv").read_text(encoding="utf-8")
+    text = resources.files("lipgnn.report.table").joinpath("published.csv").read_text(encoding="utf-8")
     return [
         Published(
             **{

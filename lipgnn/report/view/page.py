@@ -45,7 +45,7 @@ def render_page(table: Table, printed: Printed, results: Results, command: str) 
         _trouble(results),
         _cells(table),
     ]
-    template = resources.files("lipgnn.report").joinpath("page.html").read_text(encoding="utf-8")
+    template = resources.files("lipgnn.report.view").joinpath("page.html").read_text(encoding="utf-8")
     title = f"lipgnn report: {html.escape(table.layout.value)}"
     return template.replace("{title}", title).replace("{body}", "\n".join(filter(None, sections))).encode()
 

@@ -99,7 +99,10 @@ def test_the_process_serves_runs_and_ends_with_its_input(request_for):
 
 def test_sigterm_saves_the_run_and_ends_the_process(request_for, tmp_path):
     process = subprocess.Popen(
-        [sys.executable, "-W", "error", "-m", "lipgnn.sweep.worker"], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        [sys.executable, "-W", "error", "-m", "lipgnn.sweep.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
     )
     with process:
         process.stdin.write(json.dumps(request_for(epochs=10**6)) + "\n")

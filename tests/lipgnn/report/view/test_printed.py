@@ -104,7 +104,8 @@ def test_a_deviation_has_the_decimals_of_its_mean():
 def test_a_difference_says_only_what_is_known():
     assert difference_text("test_score", Difference(0.02, None, None, None, 1)) == "+2.0, n = 1"
     assert (
-        difference_text("test_score", Difference(-0.02, -0.03, -0.01, 1e-5, 5)) == "−2.0 (−3.0 to −1.0), p < 0.001, n = 5"
+        difference_text("test_score", Difference(-0.02, -0.03, -0.01, 1e-5, 5))
+        == "−2.0 (−3.0 to −1.0), p < 0.001, n = 5"
     )
 
 
