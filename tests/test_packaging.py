@@ -102,7 +102,7 @@ def test_readme_tells_every_command_and_exit_code():
     from lipgnn import errors
 
     for command in COMMANDS:
-        assert f"`lipgnn {command}" in README or f"lipgnn {command}" in README
+        assert re.search(rf"(`|^)lipgnn {command}\b", README, flags=re.MULTILINE), command
     for name in ("RunFailed", "UsageError", "DataError", "EnvironmentBroken", "Interrupted"):
         assert f"| {getattr(errors, name).exit_code} |" in README
 

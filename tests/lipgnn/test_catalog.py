@@ -1,8 +1,10 @@
 import csv
 import importlib.util
+from inspect import signature
 from pathlib import Path
 
 import pytest
+from networks import bare
 
 from lipgnn import catalog
 from lipgnn.errors import UsageError
@@ -50,8 +52,10 @@ def test_defaults_of_entries_are_valid_runs(entries):
         RunSpec(model=model, **entry.defaults)
 
 
-def test_attention_models_are_models():
-    assert set(catalog.ATTENTION_MODELS) <= set(catalog.MODELS)
+def test_attention_models_are_those_whose_layers_can_show_their_attention():
+    layers = {model: bare(4, 3, model=model).blocks[0].conv for model in catalog.MODELS}
+    showing = {model for model, layer in layers.items() if "get_attention" in signature(layer.forward).parameters}
+    assert set(catalog.ATTENTION_MODELS) == showing
 
 
 @pytest.mark.parametrize(

@@ -138,7 +138,7 @@ def survives_its_processes(sweeps):
         os.kill(_parent(sweep.worker_of(1)), signal.SIGKILL)
         sweep.await_file(2, "result.json")
         sweep.await_file(3, "last.json")
-        # An engine may wait a while before it gives a supervisor up, and calls a run interrupted if asked to stop first.
+        # An engine may wait before it gives a supervisor up; asked to stop meanwhile, it calls the run interrupted.
         sweep.await_file(1, "failure.json")
         sweep.process.send_signal(signal.SIGTERM)
         summary, err = sweep.finish(130)
