@@ -1,9 +1,4 @@
-"""What all tests share: a clean environment, the program as a process, a small run, the dense references.
-
-Some tests need a part that the plain installation does not have, such as Ray or a browser. They carry the marker
-`real`, and skip where the part is missing; `pytest -m real --must-have ray --must-have tex` runs them alone, and fails
-where one of these two is missing.
-"""
+"""What all tests share: a clean environment, the program as a process, a small run, the dense references."""
 
 import importlib.util
 import os
@@ -13,22 +8,12 @@ import sys
 from pathlib import Path
 
 import pytest
+from parts import FIXTURES, PARTS, obstacle
 
 ROOT = Path(__file__).parent.parent
 
 # Before torch is imported: the tests are many and small, and run side by side.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
-
-# Every part: how it is found, the names of which one must be found, and what a skipped test says.
-PARTS = {
-    "ray": (importlib.util.find_spec, ("ray",), 'Ray is not installed: pip install "lipgnn[ray]"'),
-    "submitit": (importlib.util.find_spec, ("submitit",), 'submitit is not installed: pip install "lipgnn[slurm]"'),
-    "triton": (importlib.util.find_spec, ("triton",), 'Triton is not installed: pip install "lipgnn[triton]"'),
-    "chromium": (shutil.which, ("chromium", "chromium-browser"), "chromium is not installed"),
-    "tex": (shutil.which, ("pdflatex", "tectonic"), "neither pdflatex nor tectonic is installed"),
-}
-# Whoever uses one of these fixtures needs the part, and so cannot forget the marker.
-FIXTURES_OF_PARTS = {"interpreter": "triton", "browser": "chromium"}
 
 
 def pytest_addoption(parser):
@@ -38,16 +23,14 @@ def pytest_addoption(parser):
 
 
 def pytest_itemcollected(item):
-    for fixture, part in FIXTURES_OF_PARTS.items():
-        if fixture in getattr(item, "fixturenames", ()):
-            item.add_marker(pytest.mark.real(part))
+    for fixture in FIXTURES.keys() & set(getattr(item, "fixturenames", ())):
+        item.add_marker(pytest.mark.real(FIXTURES[fixture]))
 
 
 def pytest_runtest_setup(item):
     for mark in item.iter_markers("real"):
         (part,) = mark.args
-        find, names, reason = PARTS[part]
-        if not any(find(name) for name in names):
+        if reason := obstacle(part):
             (pytest.fail if part in item.config.getoption("--must-have") else pytest.skip)(reason)
 
 
@@ -168,7 +151,7 @@ def load_for():
 
 @pytest.fixture(scope="session")
 def result_row():
-    """A run as results have it: result_row(norm="lip", seed=1, test_score=0.8); val_score is test_score unless given."""
+    """A run as results have it: result_row(norm="lip", test_score=0.8); val_score is test_score unless given."""
     from lipgnn.files import sha256, to_json
     from lipgnn.spec.run import RunSpec
 
