@@ -113,7 +113,7 @@ def command(
     plan = make_plan(
         runs,
         store,
-        published=kept,
+        archived=kept,
         further=further,
         retry=_retries(retry),
         force=force,
@@ -133,7 +133,7 @@ def command(
     try:
         summary = _run(chosen, store, make_engine(engine, orders, address), fail_fast=fail_fast, quiet=quiet)
     finally:
-        kept_now = keep(results, taken.study, anew=(cell.run_id for cell in chosen.to_run)) if taken else None
+        kept_now = keep(results, taken.study, anew=(planned.run_id for planned in chosen.to_run)) if taken else None
     if as_json:
         console.print_json(summary_json(summary))
     else:
@@ -185,7 +185,7 @@ def _choose(plan: Plan, *, max_runs: int | None, shuffle: bool) -> Plan:
     to_run = list(plan.to_run)
     if shuffle:
         random.shuffle(to_run)
-    return Plan(plan.cells, to_run[:max_runs])
+    return Plan(plan.runs, to_run[:max_runs])
 
 
 def _share(runs: int, jobs: int | None, threads: int | None, *, elsewhere: bool) -> tuple[int, int]:

@@ -19,7 +19,7 @@ _KNOCK_SECONDS = 10.0
 
 
 class RayEngine(RemoteEngine):
-    """Hands every cell to a Ray task that is never retried by Ray.
+    """Hands every run to a Ray task that is never retried by Ray.
 
     Ray keeps the processes of its tasks, and they their workers, so that runs find them warm. A run takes
     `orders.threads` CPUs of the cluster, and a GPU if its device is cuda.
@@ -76,7 +76,7 @@ class RayEngine(RemoteEngine):
         )
 
     def submit(self, task: Task) -> Any:
-        gpus = 1 if task.cell.spec.device.startswith("cuda") else 0
+        gpus = 1 if task.planned.spec.device.startswith("cuda") else 0
         remote = self._ray.remote(num_cpus=self.orders.threads, num_gpus=gpus, max_retries=0)(supervise)
         return remote.remote(task)
 
