@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli import console
+from cli.options import results_words
 from lipgnn.errors import UsageError
 from lipgnn.files import write_atomic
 from lipgnn.spec.run import RunSpec
@@ -84,8 +85,7 @@ def show_diagnosis(
         _show_ablation(diagnosis["ablation"])
     if "paths" in diagnosis:
         _show_paths(diagnosis["paths"])
-    store = [] if results == Path("results") else ["--results", str(results)]
-    console.print_next(*_next(diagnosis, verdict, spec, store))
+    console.print_next(*_next(diagnosis, verdict, spec, results_words(results)))
 
 
 def show_epochs(found: Mapping[str, Any], table: Path | None, figure: Path | None, *, as_json: bool) -> None:

@@ -1,14 +1,20 @@
-"""What a sweep shows while it runs: a bar, a line a worker and the best so far; plain lines off a terminal."""
+"""What a sweep shows: a bar, a line a worker and the best so far; plain lines off a terminal; a panel at its end."""
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from cli import console
+from cli.options import results_words
 from cli.progress import LiveLines
 from lipgnn.spec.run import FIELDS
+from lipgnn.spec.study import Choice
 from lipgnn.sweep.engines.events import Ended, Event, Progress
 from lipgnn.sweep.plan import Plan, PlannedRun
+from lipgnn.sweep.run import Summary
 
 _GOOD = ("done", "elsewhere")
 
@@ -73,3 +79,26 @@ class SweepView:
                 console.note(f"{progress} {event.status}  {label}  {scores}  {result['seconds']:.1f} s")
         else:
             console.note(f"{progress} {event.status}  {label}: {event.reason}")
+
+
+def show_summary(summary: Summary, results: Path, choice: Choice | None) -> None:
+    """The closing panel, and what to type next."""
+    facts = [
+        ("planned", f"{summary.planned}"),
+        ("have a result", f"{summary.done}"),
+        ("computed now", f"{summary.ran}" + (f", {summary.diverged} diverged" if summary.diverged else "")),
+        ("failed now", f"{summary.failed}"),
+        ("seconds", f"{summary.seconds:.1f}"),
+        ("results", str(results / "results.csv")),
+    ]
+    path, rows = summary.archive or (None, 0)
+    if rows:
+        facts.append(("archived", f"{path}, {rows} rows"))
+    console.print_panel("Sweep", facts, good=not summary.failed and not summary.interrupted)
+    again = shlex.join(["lipgnn", *(word for word in sys.argv[1:] if word != "--force")])
+    if summary.interrupted:
+        console.print_next(again)
+    elif summary.failed:
+        console.print_next(f"{again} --retry failed")
+    else:
+        console.print_next(shlex.join(["lipgnn", "report", *(choice.words() if rows else []), *results_words(results)]))

@@ -156,6 +156,28 @@ def parse_list(name: str, text: str) -> list[Any]:
     return values
 
 
+def parse_lists(options: Mapping[str, str | None], settings: Iterable[str] = ()) -> dict[str, list[Any]]:
+    """The values of several options, each by `parse_list`.
+
+    Parameters
+    ----------
+    options : lists by the name of their option; None where an option is not given.
+    settings : further ones in the form KEY=VALUES, which beat `options`.
+
+    Raises
+    ------
+    UsageError : a setting of another form, or as for `parse_list`.
+    """
+    lists = {name: parse_list(name, text) for name, text in options.items() if text is not None}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise UsageError(f"--set takes KEY=VALUES, got {setting!r}.", "For instance --set lr=0.001,0.01")
+        name = key.replace("-", "_")
+        lists[name] = parse_list(name, text)
+    return lists
+
+
 def read_grid(path: Path) -> Grid:
     """A grid from a TOML file with the tables above; single values count as lists of one.
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from lipgnn.results.store import Store
@@ -38,6 +39,7 @@ class Summary:
     failed, diverged : among those this sweep attempted.
     skipped : planned, but not attempted.
     seconds : of wall-clock time.
+    archive : of a study, the file of its archived rows and how many it has now.
     """
 
     planned: int
@@ -48,6 +50,7 @@ class Summary:
     skipped: int
     seconds: float
     interrupted: bool
+    archive: tuple[Path, int] | None = None
 
 
 def run_sweep(

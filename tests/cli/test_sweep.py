@@ -182,7 +182,7 @@ def trial(monkeypatch, tmp_path):
     return ("sweep", "--study", "trial")
 
 
-def test_a_clone_with_the_kept_rows_computes_only_the_rest(invoke, computed, trial, tmp_path):
+def test_a_clone_with_the_archived_rows_computes_only_the_rest(invoke, computed, trial, tmp_path):
     """Part of the study in one store; the clone has that file alone, computes the others, and then has all rows."""
     assert invoke(*trial, "--layers", 1, "--results", "one")[0] == 0
     assert len(computed) == 2
@@ -195,7 +195,7 @@ def test_a_clone_with_the_kept_rows_computes_only_the_rest(invoke, computed, tri
     assert (plan["done (archived)"], plan["to do"]) == (2, 2)
     code, out, _ = invoke(*trial, "--results", "two")
     assert (code, [planned.spec.layers for planned in computed]) == (0, [2, 2])
-    assert "have a result      4" in out
+    assert "have a result  4" in out
     assert "trial.csv, 4 rows" in out
     order = [(line["norm"], line["layers"]) for line in csv.DictReader(clone.read_text().splitlines())]
     assert order == [("none", "1"), ("none", "2"), ("lip", "1"), ("lip", "2")]
@@ -208,14 +208,14 @@ def test_a_clone_with_the_kept_rows_computes_only_the_rest(invoke, computed, tri
     assert len(clone.read_text().splitlines()) == 5
 
 
-def test_options_beside_the_study_are_computed_and_not_kept(invoke, computed, trial, tmp_path):
+def test_options_beside_the_study_are_computed_and_not_archived(invoke, computed, trial, tmp_path):
     code, _, err = invoke(*trial, "--epochs", 2, "--layers", 1, "-q")
     assert (code, len(computed)) == (0, 2)
     assert "  lipgnn report\n" in err
     assert not (tmp_path / "results" / "studies").exists()
 
 
-def test_a_study_that_breaks_off_keeps_what_it_has(invoke, computed, trial, tmp_path, monkeypatch):
+def test_a_study_that_breaks_off_archives_what_it_has(invoke, computed, trial, tmp_path, monkeypatch):
     from cli.sweep_view import SweepView
 
     def broken(self, event):
