@@ -22,12 +22,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import tomlkit
-from tomlkit.exceptions import ParseError
-
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.spec.run import FIELDS, RunSpec, parse_value
 from lipgnn.spec.sources import resolve
+from lipgnn.spec.toml import read_toml
 
 TABLES = ("grid", "zip", "fixed")
 _RANGE = re.compile(r"(\d+)-(\d+)(?::(\d+))?", re.ASCII)
@@ -185,20 +183,7 @@ def read_grid(path: Path) -> Grid:
     ------
     UsageError : the file cannot be read, or has other tables or options.
     """
-    return grid_of(read_toml(path), repr(str(path)))
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """The content of a TOML file.
-
-    Raises
-    ------
-    UsageError : it cannot be read.
-    """
-    try:
-        return tomlkit.parse(path.read_text(encoding="utf-8")).unwrap()
-    except (OSError, UnicodeDecodeError, ParseError) as error:
-        raise UsageError(f"Cannot read the sweep {str(path)!r}: {error}.") from error
+    return grid_of(read_toml(path, "sweep"), repr(str(path)))
 
 
 def grid_of(content: Mapping[str, Any], place: str) -> Grid:

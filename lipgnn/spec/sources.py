@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import tomlkit
-from tomlkit.exceptions import ParseError
 
 from lipgnn.catalog import MODELS, dataset_entry
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.spec.presets import preset_values
 from lipgnn.spec.run import FIELDS, HOW, RunSpec, parse_value
+from lipgnn.spec.toml import read_toml
 from lipgnn.tasks.neighbors_match import is_trees, parse_trees, protocol
 
 ENVIRONMENT_PREFIX = "LIPGNN_"
@@ -58,7 +58,7 @@ def resolve(
     """
     chosen: dict[str, tuple[Any, str]] = {}
     for values, source in (
-        (_from_file(config) if config else {}, f"file {config}"),
+        (read_toml(config, "configuration") if config else {}, f"file {config}"),
         (_from_environment(environ), "environment"),
         (flags, "flag"),
     ):
@@ -115,13 +115,6 @@ def _defaults_of(dataset: str, model: str) -> dict[str, Any]:
 def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
     named = {name: environ.get(ENVIRONMENT_PREFIX + name.upper()) for name in FIELDS}
     return {name: value for name, value in named.items() if value is not None}
-
-
-def _from_file(path: Path) -> dict[str, Any]:
-    try:
-        return tomlkit.parse(path.read_text(encoding="utf-8")).unwrap()
-    except (OSError, UnicodeDecodeError, ParseError) as error:
-        raise UsageError(f"Cannot read the configuration {str(path)!r}: {error}.") from error
 
 
 def _checked(name: str, value: Any, source: str) -> Any:

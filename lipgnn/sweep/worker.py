@@ -22,8 +22,8 @@ from lipgnn.datasets import Dataset, load
 from lipgnn.errors import Interrupted, LipgnnError
 from lipgnn.results.claims import Held
 from lipgnn.results.store import Store
+from lipgnn.runtime import POLITE_SIGNALS
 from lipgnn.spec.run import RunSpec
-from lipgnn.sweep.engines.events import POLITE_SIGNALS
 from lipgnn.training.loop import Finished, Started, train
 
 Message = dict[str, Any]

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from lipgnn.sweep.plan import PlannedRun
-
-# What asks a process to end and save what it has.
-POLITE_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
 
 @dataclass(frozen=True)

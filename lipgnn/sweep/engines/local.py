@@ -16,7 +16,8 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from lipgnn.results.store import Store
-from lipgnn.sweep.engines.events import POLITE_SIGNALS, Ended, Event, Orders, Progress
+from lipgnn.runtime import POLITE_SIGNALS
+from lipgnn.sweep.engines.events import Ended, Event, Orders, Progress
 from lipgnn.sweep.plan import PlannedRun
 
 # A worker is replaced after so many runs, so that a slow leak of memory stays small.

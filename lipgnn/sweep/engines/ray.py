@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lipgnn.errors import EnvironmentBroken
+from lipgnn.runtime import POLITE_SIGNALS
 from lipgnn.sweep.engines.events import Ended, Orders
 from lipgnn.sweep.engines.remote import Lost, RemoteEngine, Task, import_extra, supervise
 
@@ -102,7 +103,7 @@ class RayEngine(RemoteEngine):
 @contextlib.contextmanager
 def _own_signals() -> Iterator[None]:
     """Keep the handlers that a sweep stops by; Ray puts its own in their place, which end the process."""
-    earlier = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    earlier = {number: signal.getsignal(number) for number in POLITE_SIGNALS}
     yield
     for number, handler in earlier.items():
         signal.signal(number, handler)

@@ -7,8 +7,9 @@ from pathlib import Path
 import pytest
 
 from lipgnn.results.store import Store
+from lipgnn.runtime import POLITE_SIGNALS
 from lipgnn.spec.grid import Grid
-from lipgnn.sweep.engines.events import POLITE_SIGNALS, Ended, Orders, Progress
+from lipgnn.sweep.engines.events import Ended, Orders, Progress
 from lipgnn.sweep.engines.local import LocalEngine, Worker
 from lipgnn.sweep.plan import make_plan
 
