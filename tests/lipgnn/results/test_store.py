@@ -101,7 +101,7 @@ def test_a_folder_is_a_run_wherever_it_lies(finished, tmp_path):
 
 
 def test_a_model_is_that_of_a_run_or_a_file_itself(finished):
-    with pytest.raises(DataError, match="holds no best.safetensors"):
+    with pytest.raises(DataError, match="holds no best"):
         finished.find_model("aa")
     model = finished.run("aa11").best_path
     model.touch()
