@@ -87,15 +87,9 @@ def command(
 
     from lipgnn.diagnose.diagnosis import diagnose
 
-    diagnosis = diagnose(
-        subject,
-        given.get("device", "auto"),
-        certify=certify,
-        every_layer=everything,
-        without=[part.strip() for part in ablate.split(",")] if ablate else (),
-        paths=paths,
-        path_length=path_length,
-    )
+    without = [part.strip() for part in ablate.split(",")] if ablate else ()
+    wishes = {"certify": certify, "every_layer": everything, "without": without}
+    diagnosis = diagnose(subject, given.get("device", "auto"), **wishes, paths=paths, path_length=path_length)
     write_files(diagnosis.to_dict(), table, figure)
     if as_json:
         console.print_json(diagnosis.to_dict())

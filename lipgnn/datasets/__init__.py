@@ -12,8 +12,8 @@ from pathlib import Path
 
 from lipgnn.catalog import UNDIRECTED
 from lipgnn.datasets.dataset import Dataset, prepare
+from lipgnn.datasets.formats import detect
 from lipgnn.datasets.formats.npz import write_npz
-from lipgnn.datasets.formats.recognize import detect
 from lipgnn.datasets.generated import complete, planted
 from lipgnn.datasets.generated.trees import TreeDataset, load_trees
 from lipgnn.datasets.locate import data_directory, locate
@@ -92,7 +92,7 @@ def read(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None) 
             f"Data set {name_or_path!r} is {graphs:,} graphs and no single one.", "It can be trained on, not shown."
         )
     path = locate(name_or_path, data_dir=data_dir)
-    source = detect(path)(path)
+    source = detect(path).read(path)
     if path != Path(name_or_path) and source.name != name_or_path:
         source = dataclasses.replace(source, name=name_or_path)
     return source

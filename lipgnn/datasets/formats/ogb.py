@@ -54,6 +54,16 @@ def read_ogb(path: Path) -> Source:
     return dataclasses.replace(source, name=path.name, origin=str(path))
 
 
+class Ogb:
+    """Such folders as a `lipgnn.datasets.formats.Format`."""
+
+    description = "a folder of OGB (raw/*.csv.gz)"
+    read = staticmethod(read_ogb)
+
+    def recognizes(self, path: Path) -> bool:
+        return (path / EDGES_FILE).is_file()
+
+
 def _read(path: Path) -> Source:
     known = _known(path.absolute().name)
     nodes, edges = _count(path, "node"), _edges(path)
