@@ -50,7 +50,7 @@ def command(
 
     from lipgnn.evaluate import data_for, evaluate
     from lipgnn.runtime import choose_device
-    from lipgnn.training.checkpoint import load_model
+    from lipgnn.tasks.saved import load_model
 
     saved = load_model(path)
     data = data_for(saved, dataset, split)
@@ -72,7 +72,7 @@ def command(
 
 
 def _show(result: dict[str, Any], device: str) -> None:
-    metric = METRICS[result["metric"]]
+    metric = METRICS[result["metric"]].words
     official = result["official"] or {}
     scores = [
         (f"{part} {metric}", console.cell(value) + (f" (OGB: {console.cell(official[part])})" if official else ""))

@@ -8,15 +8,13 @@ from typing import Any
 
 import torch
 
-from lipgnn.datasets import Dataset, TreeDataset, load
 from lipgnn.errors import DataError
 from lipgnn.measures.features import attention_entropy
 from lipgnn.nn.attention import spread_of
-from lipgnn.tasks.batches import batches_of, logits_of
-from lipgnn.tasks.metrics import score
-from lipgnn.tasks.neighbors_match import is_trees
+from lipgnn.tasks import TaskData, find_task, load
+from lipgnn.tasks.batches import logits_of
 from lipgnn.tasks.official import official_scores
-from lipgnn.training.checkpoint import SavedModel
+from lipgnn.tasks.saved import SavedModel
 
 
 @dataclass(frozen=True)
@@ -25,7 +23,7 @@ class Evaluation:
 
     Attributes
     ----------
-    metric : "accuracy" or "roc-auc" (see lipgnn.tasks.metrics).
+    metric : the name of the score, one of `lipgnn.catalog.METRICS`.
     accuracy : the metric on every part of the split: train, val, test.
     official : the same by OGB's own evaluator, for its data sets; None for others.
     classes : for every class of the test part: name, support, precision, recall, f1 (None where undefined). None if
@@ -45,7 +43,7 @@ class Evaluation:
 
 
 @torch.no_grad()
-def evaluate(saved: SavedModel, dataset: Dataset | TreeDataset, device: torch.device) -> Evaluation:
+def evaluate(saved: SavedModel, dataset: TaskData, device: torch.device) -> Evaluation:
     """Run the model without dropout.
 
     Raises
@@ -54,27 +52,29 @@ def evaluate(saved: SavedModel, dataset: Dataset | TreeDataset, device: torch.de
     """
     _check_shape(saved, dataset)
     network = saved.network.to(device).eval()
-    batches = batches_of(saved.spec, dataset, device)
+    task = find_task(dataset.task)
+    batches = task.batches(saved.spec, dataset, device)
     logits, labels = logits_of(network, batches), batches.labels
     parts = {part: (logits[items], labels[items]) for part, items in batches.parts.items()}
-    found = {part: score(dataset.metric, *both).item() if len(both[1]) else None for part, both in parts.items()}
+    found = {part: task.score(*both).item() if len(both[1]) else None for part, both in parts.items()}
     official = official_scores(dataset.name, parts)
     confusion = classes = entropy = None
-    if dataset.metric == "accuracy":
+    if task.has_classes:
         test = batches.parts["test"]
         confusion = _confusion(labels[test], logits[test].argmax(dim=1), dataset.num_classes)
         names = saved.class_names or dataset.class_names or [str(k) for k in range(dataset.num_classes)]
         classes = _by_class(confusion, names)
         confusion = confusion.tolist()
     if network.has_attention:
-        graph, features = batches.whole_graph()
-        attention = network.attention(graph, features)
+        whole = batches.whole()
+        graph = whole.graph
+        attention = network.attention(graph, whole.features)
         found_entropy = (attention_entropy(graph, spread_of(graph, weights)).item() for weights in attention)
         entropy = [None if math.isnan(value) else value for value in found_entropy]
-    return Evaluation(dataset.metric, found, official, classes, confusion, entropy)
+    return Evaluation(task.metric, found, official, classes, confusion, entropy)
 
 
-def data_for(saved: SavedModel, dataset: str | None = None, split: str | None = None) -> Dataset | TreeDataset:
+def data_for(saved: SavedModel, dataset: str | None = None, split: str | None = None) -> TaskData:
     """The data to look at a model on: its own by default, which must be the very data it was trained on.
 
     Parameters
@@ -97,17 +97,16 @@ def data_for(saved: SavedModel, dataset: str | None = None, split: str | None = 
     return data
 
 
-def _check_shape(saved: SavedModel, dataset: Dataset | TreeDataset) -> None:
-    if is_trees(saved.spec.dataset) != isinstance(dataset, TreeDataset):
+def _check_shape(saved: SavedModel, dataset: TaskData) -> None:
+    if saved.task != dataset.task:
         raise DataError(
             f"The model was trained on {saved.spec.dataset!r}, and data set {dataset.name!r} is of another kind.",
             "Evaluate it on a data set of the same shape.",
         )
-    model = (saved.network.encoder.in_features, saved.network.decoder.out_features)
     data = (dataset.num_features, dataset.num_classes)
-    if model != data:
+    if saved.shape != data:
         raise DataError(
-            f"The model takes {model[0]} features and {model[1]} classes; data set {dataset.name!r} has "
+            f"The model takes {saved.shape[0]} features and {saved.shape[1]} classes; data set {dataset.name!r} has "
             f"{data[0]} and {data[1]}.",
             "Evaluate it on a data set of the same shape.",
         )

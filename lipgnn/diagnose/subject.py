@@ -16,8 +16,8 @@ from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import resolve
 
 if TYPE_CHECKING:
-    from lipgnn.datasets import Dataset, TreeDataset
     from lipgnn.network.deep import DeepGNN
+    from lipgnn.tasks import TaskData
 
 INITIAL, TRAINED = "initialization", "end of training"
 
@@ -35,7 +35,7 @@ class Subject:
 
     network: DeepGNN
     spec: RunSpec
-    dataset: Dataset | TreeDataset
+    dataset: TaskData
     path: Path | None
     at: str
 
@@ -94,7 +94,7 @@ def saved_subject(path: Path, *, initial: bool = False) -> Subject:
     DataError : the model or its data cannot be read, or the data has changed since the training.
     """
     from lipgnn.evaluate import data_for
-    from lipgnn.training.checkpoint import load_model
+    from lipgnn.tasks.saved import load_model
 
     saved = load_model(path)
     dataset = data_for(saved)
@@ -105,15 +105,15 @@ def saved_subject(path: Path, *, initial: bool = False) -> Subject:
 
 def new_subject(spec: RunSpec) -> Subject:
     """The network that the training of a run would begin with."""
-    from lipgnn.datasets import load
+    from lipgnn.tasks import load
 
     dataset = load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
     return Subject(_first_network(spec, dataset), spec, dataset, None, INITIAL)
 
 
-def _first_network(spec: RunSpec, dataset: Dataset | TreeDataset) -> DeepGNN:
-    from lipgnn.network.deep import DeepGNN
+def _first_network(spec: RunSpec, dataset: TaskData) -> DeepGNN:
     from lipgnn.runtime import seed_all
+    from lipgnn.tasks import find_task
 
     seed_all(spec.seed)
-    return DeepGNN.from_spec(spec, dataset.num_features, dataset.num_classes)
+    return find_task(dataset.task).network(spec, dataset.num_features, dataset.num_classes)

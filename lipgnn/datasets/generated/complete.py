@@ -11,7 +11,6 @@ from lipgnn.datasets.generated.planted import NUM_CLASSES, noisy_features
 from lipgnn.datasets.source import Source
 from lipgnn.datasets.splits import random_split
 
-NAME = "complete"
 CLASS_SIZE = 50
 TRAIN_PER_CLASS, VAL_PER_CLASS = 15, 15
 SIGNAL = 0.6
@@ -24,11 +23,11 @@ def generate() -> Source:
     draw = np.random.RandomState(SEED)
     labels = np.repeat(np.arange(NUM_CLASSES), CLASS_SIZE)
     return Source(
-        name=NAME,
+        name="complete",
         edges=np.stack(np.triu_indices(len(labels), k=1)).astype(np.int64),
         directed=False,
         features=noisy_features(draw, labels, SIGNAL),
         labels=labels.astype(np.int64),
         splits={"public": random_split(labels, SEED, TRAIN_PER_CLASS, VAL_PER_CLASS)},
-        origin=NAME,
+        origin="complete",
     )

@@ -11,7 +11,6 @@ import numpy as np
 from lipgnn.datasets.source import Source
 from lipgnn.datasets.splits import random_split
 
-NAME = "planted"
 NUM_CLASSES, CLASS_SIZE, NUM_FEATURES = 4, 100, 32
 TRAIN_PER_CLASS, VAL_PER_CLASS = 20, 25
 INNER_DEGREE, OUTER_DEGREE = 5.0, 2.0
@@ -31,13 +30,13 @@ def generate() -> Source:
     linked = draw.random_sample((num_nodes, num_nodes)) < np.where(same, inner, outer)
     edges = np.stack(np.nonzero(np.triu(linked, k=1)))
     return Source(
-        name=NAME,
+        name="planted",
         edges=edges.astype(np.int64),
         directed=False,
         features=noisy_features(draw, labels, SIGNAL),
         labels=labels.astype(np.int64),
         splits={"public": random_split(labels, SEED, TRAIN_PER_CLASS, VAL_PER_CLASS)},
-        origin=NAME,
+        origin="planted",
     )
 
 

@@ -6,7 +6,7 @@ import torch
 from lipgnn.diagnose.subject import INITIAL, TRAINED, SubjectRequest, new_subject, saved_subject
 from lipgnn.errors import DataError, UsageError
 from lipgnn.results.store import Store
-from lipgnn.training.checkpoint import load_model
+from lipgnn.tasks.saved import load_model
 from lipgnn.training.loop import train
 from lipgnn.training.state import Training
 
