@@ -1,4 +1,4 @@
-"""Data sets: read what was published, prepare what a model trains on.
+"""Data sets: read what their authors give, prepare what a model trains on.
 
 `read` gives a `Source` in any of the formats (one module each), `load` a prepared `Dataset`. Importing this
 package does not import torch.
@@ -76,7 +76,7 @@ def count_edges(name_or_path: str | os.PathLike[str], *, data_dir: Path | None =
 
 
 def read(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None) -> Source:
-    """Find and read a data set as published; parameters and errors as in `load`.
+    """Find and read a data set as its authors give it; parameters and errors as in `load`.
 
     Behind a name or path, `:undirected` takes every edge in both directions.
     """

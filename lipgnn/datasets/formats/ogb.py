@@ -40,7 +40,7 @@ def read_ogb(path: Path) -> Source:
 
     Raises
     ------
-    DataError : a file is missing, damaged or disagrees with the published counts.
+    DataError : a file is missing, damaged or disagrees with what is known of the set.
     """
     files = [*path.glob("raw/*.csv.gz"), *path.glob("split/*/*.csv.gz")]
     source = remember(
