@@ -170,7 +170,7 @@ class LocalEngine:
             if worker.planned:
                 run = self.store.run(worker.planned.run_id)
                 if not self.orders.force and (result := run.result()):
-                    # It died between writing its result and saying so.
+                    # It died between finishing and saying so.
                     yield Ended(worker.number, worker.planned, result["status"], None, result)
                     return
                 if worker.process.returncode == 0:

@@ -98,7 +98,7 @@ def test_a_lost_supervisor_fails_its_run_alone(run, tmp_path):
     assert (note["reason"], note["epoch"]) == ("node 7 is gone", 3)
 
 
-def test_a_run_that_finished_before_its_supervisor_was_lost_is_done(run):
+def test_a_run_that_was_finished_before_its_supervisor_was_lost_is_done(run):
     _, events = run({0: ["begin", "finish", "lost"]})
     assert ended(events) == {0: "done"}
     assert events[-1].result["run_id"] == f"{0:012x}"
