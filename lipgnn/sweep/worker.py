@@ -59,17 +59,8 @@ def compute(
 
     try:
         dataset = _data(spec.dataset, spec.split, spec.missing, spec.features)
-        events = train(
-            spec,
-            dataset,
-            store,
-            force=request["force"],
-            record=request["record"],
-            save_every=request["save_every"],
-            should_stop=should_stop,
-            update_csv=False,
-        )
-        return _followed(events, say)
+        how = {name: request[name] for name in ("force", "record", "save_every")}
+        return _followed(train(spec, dataset, store, **how, should_stop=should_stop, update_csv=False), say)
     except Held as error:
         return _ended("held", error.message)
     except Interrupted as error:
