@@ -8,14 +8,17 @@ from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
 
+# What the reports call an end, and what it is called here; a test without any has passed.
+ENDS = {"failure": "failed", "error": "failed", "skipped": "skipped"}
+
 
 def outcomes(report: Path) -> dict[tuple[str, str], tuple[str, str]]:
     """Every test of a report with how it ended, and the reason if it was skipped."""
     found = {}
     for test in ElementTree.parse(report).iter("testcase") if report.exists() else ():
         ends = {child.tag: child.get("message", "") for child in test}
-        end = next((tag for tag in ("failure", "error", "skipped") if tag in ends), "passed")
-        found[test.get("classname"), test.get("name")] = (end, ends.get(end, ""))
+        tag = next((tag for tag in ENDS if tag in ends), None)
+        found[test.get("classname"), test.get("name")] = (ENDS.get(tag, "passed"), ends.get(tag, ""))
     return found
 
 
