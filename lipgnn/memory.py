@@ -22,9 +22,9 @@ _MB = 2**20
 _PROCESS = Path("/proc/self")
 
 
-def memory_in_use(device: torch.device) -> int:
+def memory_in_use(device: torch.device | None = None) -> int:
     """Bytes that this process has now, without what it has freed; on CUDA, those of its tensors."""
-    if device.type == "cuda":
+    if _on_cuda(device):
         import torch
 
         return torch.cuda.memory_allocated(device)
@@ -34,7 +34,7 @@ def memory_in_use(device: torch.device) -> int:
 
 def peak_memory(device: torch.device | None = None) -> int:
     """Most bytes that this process ever had, or had since `forget_peak`; on CUDA, those of its tensors."""
-    if device is not None and device.type == "cuda":
+    if _on_cuda(device):
         import torch
 
         return torch.cuda.max_memory_allocated(device)
@@ -42,9 +42,9 @@ def peak_memory(device: torch.device | None = None) -> int:
     return _entry(_PROCESS / "status", "VmHWM") or _most_ever()
 
 
-def forget_peak(device: torch.device) -> bool:
+def forget_peak(device: torch.device | None = None) -> bool:
     """Measure the peak anew from here on; returns whether the system can do so."""
-    if device.type == "cuda":
+    if _on_cuda(device):
         import torch
 
         torch.cuda.reset_peak_memory_stats(device)
@@ -56,9 +56,9 @@ def forget_peak(device: torch.device) -> bool:
     return True
 
 
-def free_memory(device: torch.device) -> int:
+def free_memory(device: torch.device | None = None) -> int:
     """Bytes that this process could still get: of the machine, within its control groups and limits."""
-    if device.type == "cuda":
+    if _on_cuda(device):
         import torch
 
         return torch.cuda.mem_get_info(device)[0]
@@ -85,6 +85,10 @@ def memory_returned() -> Iterator[None]:
         # What glibc itself arrives at after a few large tensors; it does not adapt any more once it was told.
         _libc("mallopt", _MMAP_THRESHOLD, 32 * _MB)
         _libc("mallopt", _TRIM_THRESHOLD, 64 * _MB)
+
+
+def _on_cuda(device: torch.device | None) -> bool:
+    return device is not None and device.type == "cuda"
 
 
 def _most_ever() -> int:
