@@ -1,9 +1,11 @@
 import csv
 import json
+import shlex
 
 import click
 import pytest
 
+from cli.bench import command as bench
 from cli.bench.output import Output, given_command, output_options, title
 from cli.bench.train import train
 from lipgnn.bench.measurements import COLUMNS, Measurement, Report
@@ -74,6 +76,18 @@ def test_the_command_is_what_was_given_and_not_where_the_rows_went():
     given = ["--width", "8,64", "--peak", "--dataset", "a b", "--json", "--csv", "rows.csv", "--debug"]
     context = train.make_context("lipgnn bench train", given)
     assert given_command(context) == "lipgnn bench train --dataset 'a b' --width 8,64 --peak"
+
+
+def test_rows_that_ship_have_the_present_columns_and_commands(root):
+    files = sorted((root / "results" / "bench").glob("*.csv"))
+    assert len(files) > 5
+    for path in files:
+        rows = list(csv.DictReader(path.read_text().splitlines()))
+        for command in {row["command"] for row in rows}:
+            words = shlex.split(command)
+            context = bench.commands[words[2]].make_context("lipgnn bench " + words[2], words[3:])
+            assert given_command(context) == command, path.name
+        assert {tuple(row) for row in rows} == {COLUMNS}, path.name
 
 
 def test_a_title_tells_what_the_measurements_share():
