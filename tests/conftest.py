@@ -125,7 +125,7 @@ def small_spec():
 @pytest.fixture
 def load_for():
     """The data set of a specification."""
-    from lipgnn.datasets import load
+    from lipgnn.tasks import load
 
     return lambda spec: load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
 
@@ -143,6 +143,7 @@ def result_row():
             **spec,
             "run_id": sha256(to_json(spec))[:12],
             "status": "done",
+            "metric": "accuracy",
             "epochs_run": 20,
             "best_epoch": 10,
             "epochs_to_90": 5,

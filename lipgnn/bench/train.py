@@ -15,13 +15,13 @@ from lipgnn.bench.graphs import GraphChoice
 from lipgnn.bench.inputs import CPU, make_ready
 from lipgnn.bench.measurements import Measurement
 from lipgnn.bench.peak import peak_of
+from lipgnn.catalog import find_task
 from lipgnn.datasets import Dataset
 from lipgnn.diagnose.data import WholeData
 from lipgnn.diagnose.profile import profile
 from lipgnn.errors import RunFailed
 from lipgnn.kernels import fused
 from lipgnn.memory import memory_returned
-from lipgnn.network.deep import DeepGNN
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import resolve
 from lipgnn.training.recorders.gradients import GradientRecorder
@@ -117,7 +117,7 @@ def epoch(spec: RunSpec, dataset: Dataset, *, recorded: bool = False) -> Step:
 
 def diagnosis(spec: RunSpec, dataset: Dataset) -> Step:
     """A step that looks at a network as `lipgnn diagnose` does, on a graph of which nothing is known yet."""
-    network = DeepGNN.from_spec(spec, dataset.num_features, dataset.num_classes)
+    network = find_task(dataset.task).network(spec, dataset.num_features, dataset.num_classes)
     data = WholeData.of(spec, dataset, CPU)
 
     def step() -> None:
