@@ -121,7 +121,7 @@ def diagnosis(spec: RunSpec, dataset: Dataset) -> Step:
     data = WholeData.of(spec, dataset, CPU)
 
     def step() -> None:
-        profile(network, replace(data, graph=data.graph.clone()))
+        profile(network, replace(data, batch=replace(data.batch, graph=data.graph.clone())))
 
     return step
 
