@@ -25,9 +25,8 @@ _WHERE = ("csv", "as_json")
 def output_options(command: Command) -> Command:
     """`--csv FILE` and `--json`; see `Output`."""
     command = click.option("--json", "as_json", is_flag=True, help="Print the rows as a JSON list on stdout.")(command)
-    return click.option("--csv", type=click.Path(path_type=Path), metavar="FILE", help="Also write the rows as CSV.")(
-        command
-    )
+    kind = click.Path(path_type=Path)
+    return click.option("--csv", type=kind, metavar="FILE", help="Also write the rows as CSV.")(command)
 
 
 class Output:
@@ -87,9 +86,8 @@ def given_command(context: click.Context) -> str:
         name = parameter.name
         if context.get_parameter_source(name) is ParameterSource.COMMANDLINE and name not in (*_WHERE, "debug"):
             value = context.params[name]
-            flag = parameter.opts[0] if value is not False else (parameter.secondary_opts or parameter.opts)[0]
-            words.append(flag)
-            if not isinstance(value, bool):
+            words.append(parameter.opts[0])
+            if not parameter.is_flag:
                 words.append(",".join(map(str, value)) if isinstance(value, tuple) else str(value))
     return shlex.join(words)
 
