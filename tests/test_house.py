@@ -64,6 +64,7 @@ TORCH_FREE = [
     "lipgnn.sweep.engines.slurm",
     "lipgnn.bench.compare",
     "lipgnn.bench.graphs",
+    "lipgnn.bench.overhead",
     "lipgnn.report.view.page",
     "lipgnn.report.view.blocks",
     "cli.main",
