@@ -21,7 +21,8 @@ TINY = {"dataset": "planted", "hidden": 4, "heads": 2, "epochs": 2, "device": "c
 ONE_RUN = {**TINY, "layers": 2}
 NORMS = ("none", "lip", "pair", "lip+pair")
 LAYERS = (1, 2, 3, 4, 5)
-FURTHER = 50
+# So few that one worker computes them all: after 50 runs a sweep starts another.
+FURTHER = 40
 ONE, MANY = Candidate("sweep of 1 run"), Candidate(f"sweep of {1 + FURTHER} runs")
 
 

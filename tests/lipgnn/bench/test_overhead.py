@@ -8,6 +8,7 @@ from cli.bench.overhead import PROGRAM
 from lipgnn.bench import overhead
 from lipgnn.bench.overhead import bench_overhead, commands_on, grid_of, write_store
 from lipgnn.results.store import Store
+from lipgnn.sweep.engines.local import RUNS_A_WORKER
 from lipgnn.sweep.plan import fingerprint_of, make_plan
 
 
@@ -50,13 +51,17 @@ def test_memory_does_not_run_away_with_the_number_of_runs(monkeypatch):
         assert small > 10 and large - small < 2700 * 20_000 / 2**20
 
 
+def test_the_runs_of_a_sweep_are_those_of_one_worker():
+    assert overhead.FURTHER < RUNS_A_WORKER
+
+
 def test_a_further_run_is_what_many_cost_more_than_one(monkeypatch, tmp_path):
     costs = {overhead.ONE: [3000.0, 5000.0], overhead.MANY: [8000.0, 20_000.0]}
     monkeypatch.setattr(overhead, "interleave", lambda steps, repeats, tell: dict(costs))
     monkeypatch.setattr(overhead, "_call", lambda program, words: 0.0)
     monkeypatch.setattr(Store, "results", lambda self: [{}])
     *_, further = bench_overhead([], [], 2, lambda text: None).measurements
-    assert (further.what, further.low, further.high) == ("a further run", 5000 / 50, 15_000 / 50)
+    assert (further.what, further.low, further.high) == ("a further run", 5000 / 40, 15_000 / 40)
 
 
 def test_a_command_that_fails_is_not_taken_for_a_measurement():
