@@ -27,7 +27,7 @@ def test_the_store_has_what_its_grid_plans(tmp_path, result):
     store = Store(tmp_path)
     assert write_store(store, grid_of(20), result) == 20
     specs, _ = grid_of(40).runs({})
-    states = [planned.state for planned in make_plan(specs, store).cells]
+    states = [planned.state for planned in make_plan(specs, store).runs]
     assert (states.count("done"), states.count("to do")) == (20, 20)
 
 
