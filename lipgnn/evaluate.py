@@ -12,7 +12,7 @@ import torch
 from lipgnn.datasets import Dataset, TreeDataset
 from lipgnn.errors import DataError
 from lipgnn.measures.features import attention_entropy
-from lipgnn.nn.attention import spread_of
+from lipgnn.nn.spread import spread_of
 from lipgnn.results.store import Store
 from lipgnn.tasks.batches import batches_of, logits_of
 from lipgnn.tasks.metrics import score

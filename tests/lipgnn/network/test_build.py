@@ -1,15 +1,10 @@
 import pytest
 
-from lipgnn import catalog
 from lipgnn.network.blocks import Block
-from lipgnn.network.build import ACTIVATIONS, Builder
+from lipgnn.network.build import Builder
 from lipgnn.network.reversible import ReversibleBlock
 from lipgnn.nn import Mlp
 from lipgnn.spec.network import NetworkSpec
-
-
-def test_the_activations_are_those_of_the_catalog():
-    assert tuple(ACTIVATIONS) == catalog.ACTIVATIONS
 
 
 def test_blocks_have_the_parts_that_were_asked_for():
