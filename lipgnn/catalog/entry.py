@@ -1,4 +1,4 @@
-"""What an entry of the catalog is: something that can be chosen by name, and the class behind it."""
+"""Something that can be chosen by name."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ class Entry:
     ----------
     description : one line for help texts and tables.
     defaults : run options that take another value than the built-in one when this entry is chosen.
-    implementation : its class, as "module:Class", which `load` imports; empty where there is no class of its own.
+    implementation : the class that does it, as "module:Class"; it is imported by `load`, when it is first needed.
     """
 
     description: str
     defaults: dict[str, Any] = field(default_factory=dict)
-    implementation: str = field(default="", kw_only=True)
+    implementation: str = ""
 
-    def load(self) -> type:
-        """The class that implements this entry."""
+    def load(self) -> Any:
+        """The class of this entry."""
         return load_class(self.implementation)
 
 
-def load_class(implementation: str) -> type:
+def load_class(implementation: str) -> Any:
     """The class called "module:Class", imported now."""
     module, _, name = implementation.partition(":")
     return getattr(importlib.import_module(module), name)

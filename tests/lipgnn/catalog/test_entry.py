@@ -3,7 +3,7 @@ import collections
 import pytest
 
 from lipgnn import catalog
-from lipgnn.catalog.entry import load_class
+from lipgnn.catalog import Entry
 from lipgnn.errors import UsageError
 
 
@@ -13,6 +13,11 @@ def test_check_name():
         catalog.check_name("model", "gatt", catalog.MODELS)
 
 
-def test_a_class_is_imported_when_it_is_asked_for():
-    assert catalog.Entry("ordered", implementation="collections:OrderedDict").load() is collections.OrderedDict
-    assert load_class("collections:Counter") is collections.Counter
+def test_an_entry_leads_to_its_class():
+    assert Entry("ordered", implementation="collections:OrderedDict").load() is collections.OrderedDict
+
+
+@pytest.mark.parametrize("name", ["FEATURE_NORMS", "MODELS", "TASKS"])
+def test_every_implementation_is_there(name):
+    for entry in getattr(catalog, name).values():
+        assert isinstance(entry.load(), type)
