@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 import torch
 from networks import bare
+from toys import TOYS, options_of
 
 from lipgnn.certify import BlockBound, layer_bounds, network_bound
 from lipgnn.norms import advance_all
@@ -137,6 +138,18 @@ def test_where_there_is_no_bound_it_says_why(options, words, reference):
     whole = network_bound(deep, bounds)
     assert whole.value == whole.log10 == math.inf
     assert whole.reason.startswith("layer 1: ") and words in whole.reason
+
+
+@pytest.mark.usefixtures("toys")
+@pytest.mark.parametrize("toy", TOYS)
+def test_only_what_says_a_bound_is_certified(toy, reference):
+    graph = reference.small_graph()
+    silent, speaking = (
+        layer_bounds(bare(3, 2, layers=2, hidden=2, heads=2, **options_of(toy, speech)), graph)
+        for speech in ("silent", "speaking")
+    )
+    assert all(bound.value == math.inf and "says no certified bound" in bound.reason for bound in silent)
+    assert all(math.isfinite(bound.value) and bound.reason is None for bound in speaking)
 
 
 def test_products_beyond_all_numbers_are_kept_as_logarithms(reference):

@@ -3,6 +3,7 @@
 import pytest
 import torch
 from networks import bare
+from toys import SilentLayer, SpeakingLayer
 
 from lipgnn.network.hops import Hop, convolve, per_block, targets_of
 from lipgnn.nn import GATConv, GGNNConv, GINConv
@@ -60,6 +61,16 @@ def test_batch_norm_sees_the_targets_alone(neighbourhood):
     convolve(conv, hops[0], x)
     rows = conv.apply_func[0](sums)
     torch.testing.assert_close(conv.apply_func[1].running_mean, 0.1 * rows.mean(0))
+
+
+@pytest.mark.parametrize("layer, flows", [(SilentLayer(4), True), (SpeakingLayer(4), False)])
+def test_a_layer_that_does_not_say_what_it_keeps_sees_the_targets_alone(neighbourhood, layer, flows):
+    hops, inputs, _ = neighbourhood
+    x, seen = torch.randn(len(inputs), 4), []
+    layer.register_forward_pre_hook(lambda module, arguments: seen.append(arguments[0].is_block))
+    on_flow = layer(hops[0].to_message_flow(), x)
+    torch.testing.assert_close(convolve(layer, hops[0], x), on_flow)
+    assert seen == [True, flows]
 
 
 def test_every_node_of_a_hop_has_its_self_loop_and_targets_come_first(neighbourhood):
