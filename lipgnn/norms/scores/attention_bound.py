@@ -33,7 +33,17 @@ def attention_bound(
     if name not in known:
         squares = torch.where(degrees > 0, of_degree.square(), 0.0)
         known[name] = math.sqrt(_largest_sum(graph, squares[which]))
+    if math.isinf(known[name]):
+        return Bound.unknown("the constant is more than a number can hold: use a larger --kappa")
     return Bound(known[name] + shared)
+
+
+def exp_inverse(kappa: float) -> float:
+    """e^{1/κ}, infinite where that is more than a number can hold."""
+    try:
+        return math.exp(1 / kappa)
+    except OverflowError:
+        return math.inf
 
 
 def _in_degrees(graph: dgl.DGLGraph) -> tuple[torch.Tensor, torch.Tensor, dict[tuple[float, ...], float]]:
@@ -50,6 +60,6 @@ def _largest_sum(graph: dgl.DGLGraph, own: torch.Tensor) -> float:
     """max_j Σ of L_i² (N,) over the nodes i that node j feeds, and itself."""
     fed = dgl.ops.copy_u_sum(dgl.reverse(graph), own)
     sources, targets = graph.edges()
-    without_loop = torch.ones_like(own)
+    without_loop = own.clone()
     without_loop[targets[sources == targets]] = 0.0
-    return (fed + without_loop * own).max().item()
+    return (fed + without_loop).max().item()

@@ -16,7 +16,7 @@ from lipgnn.catalog import DOT_PRODUCT
 from lipgnn.errors import UsageError
 from lipgnn.norms.bound import Bound
 from lipgnn.norms.lengths import nonzero, safe_length
-from lipgnn.norms.scores.attention_bound import attention_bound
+from lipgnn.norms.scores.attention_bound import attention_bound, exp_inverse
 from lipgnn.norms.scores.division import divide, longest_neighbour, positive
 from lipgnn.runtime import dgl
 
@@ -99,7 +99,7 @@ class DotProductLipschitzNorm(nn.Module):
         every node depend on every query: L_i ≤ e^{1/κ}/√n_i + √2/κ here.
         """
         local = 2 if self.query_norm == "node" else 1
-        return math.exp(1 / self.kappa) * in_degrees.rsqrt() + local * math.sqrt(2) / self.kappa
+        return exp_inverse(self.kappa) * in_degrees.rsqrt() + local * math.sqrt(2) / self.kappa
 
     @property
     def shared_bound(self) -> float:

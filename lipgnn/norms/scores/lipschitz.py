@@ -15,7 +15,7 @@ from torch import nn
 from lipgnn.catalog import ADDITIVE
 from lipgnn.norms.bound import Bound
 from lipgnn.norms.lengths import nonzero, safe_length
-from lipgnn.norms.scores.attention_bound import attention_bound
+from lipgnn.norms.scores.attention_bound import attention_bound, exp_inverse
 from lipgnn.norms.scores.division import divide, length_over_heads, longest_neighbour, positive
 from lipgnn.runtime import dgl
 
@@ -76,7 +76,7 @@ class LipschitzNorm(nn.Module):
 
     def node_bound(self, in_degrees: torch.Tensor) -> torch.Tensor:
         """L_i ≤ e^{1/κ}/√n_i + 2√2/κ: the Lipschitz constant of node i's attention in (z_j, z_i)."""
-        return math.exp(1 / self.kappa) * in_degrees.rsqrt() + 2 * math.sqrt(2) / self.kappa
+        return exp_inverse(self.kappa) * in_degrees.rsqrt() + 2 * math.sqrt(2) / self.kappa
 
     def extra_repr(self) -> str:
         return f"kappa={self.kappa}, per_head={self.per_head}"

@@ -84,7 +84,9 @@ def test_what_differs_in_training_is_evaluated_on_its_own(training, options):
 @pytest.mark.parametrize("toy", TOYS)
 def test_what_does_not_say_that_it_is_the_same_in_training_is_evaluated_on_its_own(training, toy):
     for speech, shares in (("silent", False), ("speaking", True)):
-        assert training(dropout=0, attn_dropout=0, **options_of(toy, speech))._shares_forward == shares
+        state = training(dropout=0, attn_dropout=0, **options_of(toy, speech))
+        assert state._shares_forward == shares
+        assert state.step().grad_norm > 0
 
 
 def test_the_device_is_waited_for_twice_an_epoch(training, monkeypatch):

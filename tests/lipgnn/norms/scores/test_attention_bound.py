@@ -50,5 +50,14 @@ def test_what_is_found_once_is_not_computed_again(reference, monkeypatch):
         LipschitzNorm(kappa=3.0).certified(graph)
 
 
+@pytest.mark.parametrize("kappa", [1e-3, 2e-3])
+@pytest.mark.parametrize("kind", [LipschitzNorm, DotProductLipschitzNorm])
+def test_a_constant_beyond_all_numbers_is_none(kind, kappa, reference):
+    """e^1000 cannot be written, and the square of e^500 cannot either."""
+    for graph in (reference.small_graph(), reference.small_graph(loops=False)):
+        bound = kind(kappa=kappa).certified(graph)
+        assert bound.value == math.inf and "use a larger --kappa" in bound.reason
+
+
 def test_a_graph_without_nodes_stretches_nothing(reference):
     assert LipschitzNorm().certified(reference.build([], nodes=0)) == Bound(0.0)
