@@ -22,14 +22,14 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from lipgnn.catalog import SUMS
+from lipgnn.catalog import SUMS, models_with
 from lipgnn.diagnose.path_choice import Path, choose_paths, count_paths
 from lipgnn.errors import RunFailed, UsageError
 from lipgnn.measures.features import length as frobenius
 from lipgnn.measures.features import rank_one_residual
 from lipgnn.measures.walk import components
 from lipgnn.network.deep import DeepGNN
-from lipgnn.nn.contract import own_skip
+from lipgnn.nn.contract import own_skip, value_map_of
 from lipgnn.runtime import dgl
 
 LARGEST_ERROR = 1e-6
@@ -223,10 +223,14 @@ def _measure_beside(graph: dgl.DGLGraph, output: torch.Tensor) -> Callable[[torc
 def _check(network: DeepGNN) -> None:
     """Refuse what is not linear once its attention is held, with the option that makes it so."""
     if not network.has_attention:
-        raise UsageError("Layers without attention have no paths.", "Use --model gat or --model gt.")
+        raise UsageError(
+            "Layers without attention have no paths.", f"Use --model {' or '.join(models_with('attention'))}."
+        )
     if network.reversible:
         raise UsageError("The paths of a reversible stack are not known.", "Use --stack plain.")
     block = network.blocks[0]
+    if value_map_of(block.conv) is None:
+        raise UsageError(f"{type(block.conv).__name__} does not name the map of its values, which paths go through.")
     obstacles = (
         (not isinstance(block.activation, nn.Identity), "activations", "--activation none"),
         (block.norm is not None or block.sum_norm is not None, "feature norms", "--norm none or --norm lip"),

@@ -31,6 +31,7 @@ __all__ = [
     "maps_of",
     "own_skip",
     "score_norm_of",
+    "value_map_of",
 ]
 
 
@@ -93,6 +94,11 @@ def attention_of(layer: nn.Module) -> str | None:
 def maps_of(layer: nn.Module) -> Sequence[LinearMap]:
     """The linear maps of a layer, as far as it names them."""
     return said(layer, "maps", ())
+
+
+def value_map_of(layer: nn.Module) -> LinearMap | None:
+    """The map of a layer from features to what a node adds up of its neighbours, if it names one."""
+    return said(layer, "value_map", None)
 
 
 def own_skip(layer: nn.Module) -> nn.Linear | None:

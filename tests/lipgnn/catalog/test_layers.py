@@ -3,7 +3,7 @@
 import pytest
 
 from lipgnn import catalog
-from lipgnn.nn.contract import attention_of, maps_of, own_skip
+from lipgnn.nn.contract import attention_of, maps_of, own_skip, value_map_of
 from lipgnn.norms.contract import said
 from lipgnn.spec.network import NetworkSpec
 
@@ -19,7 +19,7 @@ def test_what_an_entry_says_of_a_layer_is_what_its_class_says(entry_and_layer):
     entry, layer = entry_and_layer
     assert attention_of(layer) == entry.attention
     assert bool(maps_of(layer)) == entry.linear_maps
-    assert (said(layer, "value_map", None) is not None) == entry.value_map
+    assert (value_map_of(layer) is not None) == entry.value_map
     assert (own_skip(layer) is not None) == entry.linear_skip
 
 
