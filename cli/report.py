@@ -120,7 +120,8 @@ def command(
     if update:
         return update_page(ctx, update)
     from lipgnn.report.figures.profiles import with_growth
-    from lipgnn.report.table.layout import GROWTH, keep_where
+    from lipgnn.report.table.layout import keep_where
+    from lipgnn.report.table.values import GROWTH
     from lipgnn.report.view.printed import as_printed
 
     found, defaults = read_runs(study, scale, protocol, results, sources)
@@ -172,16 +173,16 @@ def _table(
     papers: tuple[str, ...],
     **layout: Any,
 ) -> Table:
-    from lipgnn.report.table.cells import add_published, build_table, compare, sort_rows
+    from lipgnn.report.table.beside import add_published, complete_published
+    from lipgnn.report.table.cells import build_table, compare, sort_rows
     from lipgnn.report.table.layout import choose_layout
-    from lipgnn.report.table.published import read_published
-    from lipgnn.report.table.whole import complete_published
+    from lipgnn.report.table.papers import read_papers
 
     table = build_table(runs, choose_layout(runs, **layout))
     if baseline:
         table = compare(table, baseline)
     if published:
-        known = [entry for entry in read_published() if entry.paper.startswith(papers)]
+        known = [entry for entry in read_papers() if entry.paper.startswith(papers)]
         table = add_published(table, known)
         table = complete_published(table, known) if whole else table
     return sort_rows(table, sort) if sort else table

@@ -24,7 +24,7 @@ def read_runs(
     ------
     UsageError : an unknown study, scale or protocol, or nothing computed of it.
     """
-    from lipgnn.results.archive import results_of
+    from lipgnn.results.archive import results_of_study
     from lipgnn.results.rows import read_results
     from lipgnn.spec.study import check_within_study, read_study
 
@@ -32,7 +32,7 @@ def read_runs(
     if name is None:
         return read_results(sources or [results]), {}
     study = read_study(name)
-    found, choice = results_of(study, results, sources, scale=scale, protocol=protocol)
+    found, choice = results_of_study(study, results, sources, scale=scale, protocol=protocol)
     value = study.values.get(choice.protocol) or study.report.get("value", "test_score")
     console.note(choice.heading)
     given = {"baseline": study.report.get("compare"), "value": value, "record": study.record}

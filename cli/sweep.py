@@ -19,7 +19,7 @@ from cli.sweep_plan import show_plan
 from cli.sweep_view import SweepView
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.files import ensure_writable
-from lipgnn.results.archive import keep, kept_path, read_all_kept, read_kept
+from lipgnn.results.archive import add_to_archive, archive_path, read_all_archives, read_archive
 from lipgnn.results.store import Store
 from lipgnn.spec.grid import Grid, parse_list, read_grid, runs_of
 from lipgnn.spec.study import Choice, check_within_study, read_study
@@ -107,8 +107,8 @@ def command(
         raise UsageError("A study says itself what its runs are, and takes no preset.", "Leave --preset out.")
     grids = taken.grids(lists) if taken else [(read_grid(file) if file else Grid()).with_values(lists)]
     runs, left_out = runs_of(grids, os.environ, preset)
-    kept = read_kept(kept_path(results, study)) if study else []
-    further = read_all_kept(results) if dry_run else []
+    kept = read_archive(archive_path(results, study)) if study else []
+    further = read_all_archives(results) if dry_run else []
     # The data of a study may be far away; what it would cost can be told all the same.
     plan = make_plan(
         runs,
@@ -123,7 +123,7 @@ def command(
     for line in [*([taken.heading] if taken else []), *left_out]:
         console.note(line)
     if dry_run:
-        others = _other_scales(taken, lists, [*store.published(), *further]) if taken else {}
+        others = _other_scales(taken, lists, [*store.finished(), *further]) if taken else {}
         show_plan(chosen, others, as_json=as_json)
         return 0
     ensure_writable(results)
@@ -133,7 +133,7 @@ def command(
     try:
         summary = _run(chosen, store, make_engine(engine, orders, address), fail_fast=fail_fast, quiet=quiet)
     finally:
-        kept_now = keep(results, taken.study, anew=(cell.run_id for cell in chosen.to_run)) if taken else None
+        kept_now = add_to_archive(results, taken.study, anew=(cell.run_id for cell in chosen.to_run)) if taken else None
     if as_json:
         console.print_json(summary_json(summary))
     else:

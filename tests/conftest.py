@@ -132,7 +132,7 @@ def load_for():
 
 @pytest.fixture(scope="session")
 def result_row():
-    """A run as results have it: result_row(norm="lip", seed=1, test_score=0.8); val_score is test_score unless given."""
+    """A run as results have it: result_row(norm="lip", seed=1, test_score=0.8); val_score is the same unless given."""
     from lipgnn.files import sha256, to_json
     from lipgnn.spec.run import RunSpec
 
@@ -143,6 +143,7 @@ def result_row():
             **spec,
             "run_id": sha256(to_json(spec))[:12],
             "status": "done",
+            "metric": "accuracy",
             "epochs_run": 20,
             "best_epoch": 10,
             "epochs_to_90": 5,

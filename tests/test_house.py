@@ -61,7 +61,7 @@ TORCH_FREE = [
     "lipgnn.bench.compare",
     "lipgnn.bench.graphs",
     "lipgnn.report.view.page",
-    "lipgnn.report.view.blocks",
+    "lipgnn.report.view.page_tables",
     "cli.main",
     "cli.train",
     "cli.sweep",

@@ -93,7 +93,7 @@ def make_plan(
     published = list(published)
     states: dict[str, str] = dict.fromkeys(store.failed(), FAILED)
     states |= {row["run_id"]: PUBLISHED if row["status"] == DONE else row["status"] for row in published}
-    paces = Paces(_noting(states, store.published(), [*published, *further]))
+    paces = Paces(_noting(states, store.finished(), [*published, *further]))
     # Of data that is not here, a published row of the same options is taken to be of the same data.
     known = {identity(row): row["run_id"] for row in published if not force and row["status"] not in retry}
     cells = []

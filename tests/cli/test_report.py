@@ -163,11 +163,11 @@ def test_recorded_gradients_are_drawn_with_their_numbers(invoke, results, tmp_pa
     """From the store, and from a copy of its table with the published recordings beside it."""
     import numpy as np
 
-    from lipgnn.results.recordings import GRADIENTS, publish_recordings, write_recording
+    from lipgnn.results.recordings import GRADIENTS, archive_recordings, write_recording
     from lipgnn.results.store import Store, to_csv
 
     store = Store(results)
-    rows = list(store.published())
+    rows = list(store.finished())
     for row in rows:
         arrays = {name: np.full((20, row["layers"]), 10.0 ** row["seed"], np.float32) for name in GRADIENTS}
         write_recording(store.run(row["run_id"]).recording_path("gradients"), {"epochs": np.arange(1, 21), **arrays})
@@ -178,7 +178,7 @@ def test_recorded_gradients_are_drawn_with_their_numbers(invoke, results, tmp_pa
     assert len(points) == 2 * (2 + 4) * 20
     assert {(point["log10"], point["n"]) for point in points} == {("0.5", "2")}
     (tmp_path / "clone.csv").write_bytes(to_csv(rows))
-    publish_recordings(store, [row["run_id"] for row in rows], tmp_path / "clone")
+    archive_recordings(store, [row["run_id"] for row in rows], tmp_path / "clone")
     code, _, err = invoke("report", "clone.csv", "--figure", "largest", "--value", "input_norm", "-o", "largest.png")
     assert code == 0, err
     assert (tmp_path / "largest.png").read_bytes().startswith(b"\x89PNG")
@@ -191,7 +191,7 @@ def test_recorded_similarity_is_drawn_with_its_numbers(invoke, results, tmp_path
     from lipgnn.results.store import Store
 
     store = Store(results)
-    for row in store.published():
+    for row in store.finished():
         arrays = {name: np.full((3, row["layers"] + 1), 10.0 ** row["seed"], np.float32) for name in SIMILARITY}
         write_recording(store.run(row["run_id"]).recording_path("similarity"), {"epochs": np.arange(3), **arrays})
     for options, label, count in (

@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 from lipgnn.report.figures.gradients import first_layer, logarithms_of, recorded_logarithms
 from lipgnn.report.figures.series import Panel, Point, Series, drawable, labels
 from lipgnn.report.table.cells import Cell, Table
-from lipgnn.report.table.layout import GROWTH
 from lipgnn.report.table.statistics import mean
+from lipgnn.report.table.values import GROWTH
 from lipgnn.results.rows import Results, Row
 
 if TYPE_CHECKING:

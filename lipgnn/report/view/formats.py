@@ -95,9 +95,10 @@ def to_dict(table: Table) -> dict[str, Any]:
         for col in table.col_keys:
             if (cell := table.cells.get((row, col))) is None:
                 continue
-            record = {
+            shown = {
                 "row": dict(zip(layout.rows, row, strict=True)),
                 "col": dict(zip(layout.cols, col, strict=True)),
+                "metric": cell.metric,
                 "mean": cell.mean,
                 "std": cell.std,
                 "n": cell.n,
@@ -107,37 +108,37 @@ def to_dict(table: Table) -> dict[str, Any]:
                 "runs": [run["run_id"] for run in cell.runs],
             }
             if table.baseline is not None:
-                record["difference"] = asdict(cell.difference) if cell.difference else None
+                shown["difference"] = asdict(cell.difference) if cell.difference else None
             if table.with_published:
-                record["published"] = asdict(cell.published) if cell.published else None
-            cells.append(record)
+                shown["published"] = asdict(cell.published) if cell.published else None
+            cells.append(shown)
     return {"value": layout.value, "over": list(layout.over), "baseline": table.baseline, "cells": cells}
 
 
 def csv_table(table: Table) -> str:
     """One line a cell, numbers as they are."""
-    records = []
+    rows = []
     for cell in to_dict(table)["cells"]:
-        record = {**cell["row"], **cell["col"], "value": table.layout.value}
-        record |= {name: cell[name] for name in ("mean", "std", "n", "diverged", "never")}
-        record |= {f"best_{name}": cell["best"].get(name) for name in table.layout.best}
+        row = {**cell["row"], **cell["col"], "value": table.layout.value, "metric": cell["metric"]}
+        row |= {name: cell[name] for name in ("mean", "std", "n", "diverged", "never")}
+        row |= {f"best_{name}": cell["best"].get(name) for name in table.layout.best}
         if table.baseline is not None:
             difference = cell["difference"] or dict.fromkeys(("mean", "low", "high", "p", "n"))
-            record |= {f"difference_{name}": value for name, value in difference.items()}
+            row |= {f"difference_{name}": value for name, value in difference.items()}
         if table.with_published:
             published = cell["published"] or {}
-            record |= {f"published_{name}": published.get(name) for name in ("mean", "std", "depth", "paper")}
-        records.append(record)
-    return to_csv(records)
+            row |= {f"published_{name}": published.get(name) for name in ("mean", "std", "depth", "paper")}
+        rows.append(row)
+    return to_csv(rows)
 
 
-def to_csv(records: Iterable[Mapping[str, Any]]) -> str:
-    """Records of the same keys as CSV in which no text can be taken for a formula by a spreadsheet."""
-    records = list(records)
+def to_csv(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Rows of the same keys as CSV in which no text can be taken for a formula by a spreadsheet."""
+    rows = list(rows)
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(records[0])
-    writer.writerows([_csv(value) for value in record.values()] for record in records)
+    writer.writerow(rows[0])
+    writer.writerows([_csv(value) for value in row.values()] for row in rows)
     return text.getvalue()
 
 

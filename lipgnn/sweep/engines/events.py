@@ -32,7 +32,7 @@ class Ended:
     status : "done", "diverged", "failed", "interrupted", "held" (another sweep computes it now) or "elsewhere" (another
         sweep was first, and its result is there).
     reason : why it was not done.
-    result : its published result, if it has one.
+    result : its result, if it is finished.
     """
 
     worker: int

@@ -168,7 +168,7 @@ class LocalEngine:
             if worker.cell:
                 run = self.store.run(worker.cell.run_id)
                 if not self.orders.force and (result := run.result()):
-                    # It died between publishing and saying so.
+                    # It died between finishing and saying so.
                     yield Ended(worker.number, worker.cell, result["status"], None, result)
                     return
                 if worker.process.returncode == 0:

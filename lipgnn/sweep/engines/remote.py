@@ -173,7 +173,7 @@ class RemoteEngine(ABC):
 
     def _lost(self, job: Job, reason: str, stopping: bool) -> Ended:
         run = self.store.run(job.cell.run_id)
-        # The run may have been published just before its supervisor was lost; with force it may be an old result.
+        # The run may have been finished just before its supervisor was lost; with force it may be an old result.
         if (result := run.result()) and not self.orders.force:
             return Ended(0, job.cell, result["status"], result.get("diverged_at"), result)
         if stopping:

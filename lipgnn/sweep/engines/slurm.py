@@ -24,7 +24,7 @@ class SlurmEngine(RemoteEngine):
     """Hands every cell to a job of its own, with `orders.threads` CPUs, and a GPU if its device is cuda.
 
     Slurm's own variables (SBATCH_PARTITION, SBATCH_ACCOUNT, SBATCH_TIMELIMIT, …) hold for these jobs too. Jobs outlive
-    a sweep that is killed, and publish their results. A job that is cancelled or preempted saves its run first.
+    a sweep that is killed, and finish. A job that is cancelled or preempted saves its run first.
 
     Parameters
     ----------

@@ -2,9 +2,10 @@
 
 import pytest
 
-from lipgnn.report.table.cells import add_published, build_table, compare
+from lipgnn.report.table.beside import add_published
+from lipgnn.report.table.cells import build_table, compare
 from lipgnn.report.table.layout import Layout
-from lipgnn.report.table.published import Published
+from lipgnn.report.table.papers import PaperNumber
 
 
 @pytest.fixture
@@ -32,7 +33,7 @@ def table(result_row):
 @pytest.fixture
 def full_table(table):
     """The same with everything that can stand beside it."""
-    entry = Published("A & B 2021", "table_1", "cora", 0.0, "gat", "lip", "test_score", 0.753, 0.009, 10, "book")
+    entry = PaperNumber("A & B 2021", "table_1", "cora", 0.0, "gat", "lip", "test_score", 0.753, 0.009, 10, "book")
     return add_published(compare(table, "none"), [entry])
 
 

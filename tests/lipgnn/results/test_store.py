@@ -5,7 +5,7 @@ import pytest
 
 from lipgnn.errors import DataError, UsageError
 from lipgnn.results.claims import Held
-from lipgnn.results.store import COLUMNS, RESULT_FIELDS, Store, to_csv
+from lipgnn.results.store import COLUMNS, RESULT_FIELDS, Store
 from lipgnn.spec.run import FIELDS, RunSpec
 
 
@@ -21,18 +21,19 @@ def store(tmp_path):
 
 @pytest.fixture
 def finished(store):
-    """A store with two published runs, written in the other order of their specifications."""
+    """A store with two finished runs, written in the other order of their specifications."""
     for layers, run_id in ((9, "aa11"), (2, "ab22")):
         spec = RunSpec(layers=layers)
         store.run(run_id).begin(spec, "f")
-        store.run(run_id).publish(result_of(spec, run_id))
+        store.run(run_id).finish(result_of(spec, run_id))
     return store
 
 
 def test_the_columns_are_those_of_the_contract():
     contract = (
-        "run_id status epochs_run best_epoch epochs_to_90 train_score val_score test_score last_test_score train_loss val_loss "
-        "max_grad_norm parameters seconds seconds_per_epoch peak_memory_mb fingerprint version command"
+        "run_id status metric epochs_run best_epoch epochs_to_90 train_score val_score test_score last_test_score "
+        "train_loss val_loss max_grad_norm parameters seconds seconds_per_epoch peak_memory_mb fingerprint version "
+        "command"
     )
     assert " ".join(RESULT_FIELDS) == contract
     assert (*FIELDS, *RESULT_FIELDS) == COLUMNS
@@ -46,7 +47,7 @@ def test_a_run_says_what_it_computes(store):
 
 
 def test_the_first_result_stays(finished):
-    finished.run("aa11").publish(result_of(RunSpec(layers=9), "aa11", test_score=0.9))
+    finished.run("aa11").finish(result_of(RunSpec(layers=9), "aa11", test_score=0.9))
     assert finished.run("aa11").result()["test_score"] == 0.5
 
 
@@ -65,13 +66,13 @@ def test_the_csv_is_a_view_with_full_precision(finished):
 def test_no_cell_of_the_csv_is_a_formula(store):
     spec = RunSpec(dataset="=HYPERLINK(1)")
     store.run("ab").begin(spec, "f")
-    store.run("ab").publish(result_of(spec, "ab"))
+    store.run("ab").finish(result_of(spec, "ab"))
     store.rebuild_csv()
     assert store.csv_path.read_text().splitlines()[1].startswith("'=HYPERLINK(1),")
 
 
 def test_results_come_one_by_one_and_all_in_order_even_of_mixed_types(finished):
-    assert [row["run_id"] for row in finished.published()] == ["aa11", "ab22"]
+    assert [row["run_id"] for row in finished.finished()] == ["aa11", "ab22"]
     assert [row["run_id"] for row in finished.results()] == ["ab22", "aa11"]
     path = finished.run("ab22").result_path
     path.write_text(path.read_text().replace('"layers": 2', '"layers": "two"'))
@@ -84,7 +85,7 @@ def test_a_failed_attempt_leaves_a_note_that_success_removes(store):
     run.fail("out of memory", 3)
     assert json.loads(run.failure_path.read_text())["reason"] == "out of memory"
     assert (run.result(), store.failed()) == (None, ["ab"])
-    run.publish(result_of(RunSpec(), "ab"))
+    run.finish(result_of(RunSpec(), "ab"))
     assert not run.failure_path.exists()
 
 
@@ -155,25 +156,3 @@ def test_clearing_a_run_keeps_only_the_claim(finished):
     with run.claim():
         run.clear()
         assert [path.name for path in run.path.iterdir()] == ["claim"]
-
-
-def test_epochs_to_90_of_results_from_before_it_was_kept_come_from_the_log(finished):
-    for run_id, accuracies in (("aa11", (0.5, 0.9, 0.8)), ("ab22", (0.1, 0.2))):
-        run = finished.run(run_id)
-        content = json.loads(run.result_path.read_text())
-        del content["epochs_to_90"]
-        run.result_path.write_text(json.dumps(content))
-        for epoch, accuracy in enumerate(accuracies, start=1):
-            run.append_log({"epoch": epoch, "train_score": accuracy})
-    assert {row["run_id"]: row["epochs_to_90"] for row in finished.published()} == {"aa11": 2, "ab22": None}
-    assert finished.run("aa11").result()["epochs_to_90"] == 2
-    finished.rebuild_csv()
-    rows = csv.DictReader(finished.csv_path.read_text().splitlines())
-    assert [row["epochs_to_90"] for row in rows] == ["", "2"]
-
-
-def test_what_a_row_does_not_know_is_not_written_as_empty(finished):
-    (first, *_) = finished.published()
-    del first["epochs_to_90"]
-    (row,) = csv.DictReader(to_csv([first]).decode().splitlines())
-    assert row["epochs_to_90"] == "?"

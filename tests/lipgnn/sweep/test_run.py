@@ -41,7 +41,7 @@ class ScriptedEngine:
                 run = self.store.run(cell.run_id)
                 run.begin(cell.spec, "f")
                 result = result_of(cell, status)
-                run.publish(result)
+                run.finish(result)
             yield Ended(0, cell, status, "because", result)
 
 
@@ -82,7 +82,7 @@ def test_a_run_held_by_another_sweep_is_waited_for(plan, store, monkeypatch):
     def pause(seconds):
         cell = plan.cells[2]
         store.run(cell.run_id).begin(cell.spec, "f")
-        store.run(cell.run_id).publish(result_of(cell))
+        store.run(cell.run_id).finish(result_of(cell))
 
     publishing = iter([pause])
     monkeypatch.setattr(sweep.time, "sleep", lambda seconds: next(publishing, lambda s: None)(seconds))

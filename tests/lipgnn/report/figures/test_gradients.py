@@ -8,7 +8,7 @@ from lipgnn.report.figures.gradients import gradient_panels
 from lipgnn.report.figures.series import records
 from lipgnn.report.table.cells import build_table
 from lipgnn.report.table.layout import Layout
-from lipgnn.results.recordings import GRADIENTS, SIMILARITY, publish_recordings, write_recording
+from lipgnn.results.recordings import GRADIENTS, SIMILARITY, archive_recordings, write_recording
 from lipgnn.results.rows import Results, read_results
 from lipgnn.results.store import Store, to_csv
 
@@ -110,7 +110,7 @@ def test_published_recordings_beside_a_table_draw_the_same(runs, store, tmp_path
     ids = [run["run_id"] for run in runs]
     (tmp_path / "clone").mkdir()
     (tmp_path / "clone" / "gradients.csv").write_bytes(to_csv(runs))
-    publish_recordings(store, ids, tmp_path / "clone" / "gradients")
+    archive_recordings(store, ids, tmp_path / "clone" / "gradients")
     for kind in ("heat", "largest"):
         ours, theirs = (panels_from(source, kind) for source in (store.root, tmp_path / "clone" / "gradients.csv"))
         for a, b in zip(records(kind, ours), records(kind, theirs), strict=True):

@@ -7,8 +7,9 @@ from lipgnn.errors import UsageError
 from lipgnn.report.figures.profiles import profile_panels, scatter_panels, with_growth
 from lipgnn.report.figures.series import records
 from lipgnn.report.table.cells import build_table
-from lipgnn.report.table.layout import GROWTH, Layout
-from lipgnn.results.recordings import SIMILARITY, publish_recordings, write_recording
+from lipgnn.report.table.layout import Layout
+from lipgnn.report.table.values import GROWTH
+from lipgnn.results.recordings import SIMILARITY, archive_recordings, write_recording
 from lipgnn.results.rows import read_results
 from lipgnn.results.store import Store, to_csv
 
@@ -119,7 +120,7 @@ def test_runs_that_came_to_nothing_have_no_dot(runs, write_store, tmp_path):
 def test_published_recordings_beside_a_table_draw_the_same(runs, store, tmp_path):
     (tmp_path / "clone").mkdir()
     (tmp_path / "clone" / "deep.csv").write_bytes(to_csv(runs))
-    publish_recordings(store, [run["run_id"] for run in runs], tmp_path / "clone" / "deep")
+    archive_recordings(store, [run["run_id"] for run in runs], tmp_path / "clone" / "deep")
     for value in ("grad_mu", "rank1"):
         ours, theirs = (read(source, value) for source in (store.root, tmp_path / "clone" / "deep.csv"))
         for a, b in zip(records("profile", ours), records("profile", theirs), strict=True):

@@ -4,9 +4,8 @@ from dataclasses import replace
 import pytest
 
 from lipgnn.errors import UsageError
-from lipgnn.report.table.cells import add_published, build_table, compare, sort_rows
+from lipgnn.report.table.cells import build_table, compare, sort_rows
 from lipgnn.report.table.layout import Layout
-from lipgnn.report.table.published import Published
 
 BY_NORM = Layout(rows=("norm",), cols=("layers",))
 BEST = Layout(rows=("norm",), cols=("dataset",), best=("layers",))
@@ -64,13 +63,6 @@ def test_runs_that_never_came_to_a_count_are_counted_and_in_no_mean(runs):
     assert (cells[("lip",), (2,)].n, cells[("lip",), (2,)].never) == (3, 0)
     none = build_table([run | {"epochs_to_90": None} for run in runs], layout).cells[("lip",), (2,)]
     assert (none.mean, none.std, none.n, none.never) == (None, None, 0, 3)
-
-
-def test_a_value_that_was_not_kept_is_no_never(runs):
-    del runs[4]["epochs_to_90"]
-    assert build_table(runs, BY_NORM).cells
-    with pytest.raises(UsageError, match=f"Run {runs[4]['run_id']} was stored before epochs_to_90 was kept"):
-        build_table(runs, replace(BY_NORM, value="epochs_to_90"))
 
 
 def test_runs_that_differ_in_something_else_are_not_averaged(runs, result_row):
@@ -196,11 +188,3 @@ def test_compare_takes_any_field_of_the_table(runs):
     differences = [deep - shallow for deep, shallow in pairs]
     assert table.cells[("lip",), (4,)].difference.mean == pytest.approx(sum(differences) / len(differences))
     assert table.cells[("lip",), (2,)].difference is None
-
-
-def test_published_numbers_stand_beside_cells_of_the_same_kind(runs):
-    entry = Published("A 2021", "1", "cora", 0.0, "gat", "lip", "test_score", 0.8, 0.01, 4, "book")
-    fixed = add_published(build_table(runs, BY_NORM), [entry])
-    assert {place for place, cell in fixed.cells.items() if cell.published} == {(("lip",), (4,))}
-    chosen = add_published(build_table(runs, BEST), [entry])
-    assert chosen.cells[("lip",), ("cora",)].published is entry

@@ -2,11 +2,12 @@ from dataclasses import replace
 
 import pytest
 
-from lipgnn.report.table.cells import add_published, build_table
+from lipgnn.report.table.beside import add_published
+from lipgnn.report.table.cells import build_table
 from lipgnn.report.table.layout import Layout
-from lipgnn.report.table.published import read_published
+from lipgnn.report.table.papers import read_papers
 from lipgnn.report.table.statistics import Difference
-from lipgnn.report.view.printed import as_printed, difference_text, number, plain, spread
+from lipgnn.report.view.printed import as_printed, difference_text, mean_and_std, number, plain
 
 
 def entries(printed):
@@ -24,7 +25,7 @@ def test_a_table_is_printed_as_papers_do(table):
         [("50.0", None, ", n = 1, 2 diverged"), ("–", None, "")],
     ]
     assert printed.caption == (
-        "test_score in %; mean ± sample standard deviation over seed 0, 1, 2; n = 3 unless stated."
+        "test accuracy in %; mean ± sample standard deviation over seed 0, 1, 2; n = 3 unless stated."
     )
     assert printed.notes == ["Diverged runs in these cells, in no mean: 5."]
 
@@ -50,7 +51,7 @@ def test_the_chosen_depth_is_printed_after_the_number(result_row):
     runs = [result_row(layers=layers, test_score=layers / 20, seed=seed) for layers in (5, 11) for seed in (0, 1)]
     printed = as_printed(build_table(runs, Layout(rows=("norm",), cols=(), best=("layers",))))
     assert entries(printed) == [[("55.0 ± 0.0 (11)", None, "")]]
-    assert printed.headers == [[("test_score", 1)]]
+    assert printed.headers == [[("test accuracy", 1)]]
     assert "layers, chosen by mean validation accuracy" in printed.caption
 
 
@@ -96,9 +97,9 @@ def test_numbers_have_sensible_digits(name, value, text):
 
 
 def test_a_deviation_has_the_decimals_of_its_mean():
-    assert spread("seconds", 318.13, 2.345) == "318.1 ± 2.3"
-    assert spread("val_loss", 1.2345, 0.01) == "1.234 ± 0.010"
-    assert spread("test_score", 0.5, None) == "50.0"
+    assert mean_and_std("seconds", 318.13, 2.345) == "318.1 ± 2.3"
+    assert mean_and_std("val_loss", 1.2345, 0.01) == "1.234 ± 0.010"
+    assert mean_and_std("test_score", 0.5, None) == "50.0"
 
 
 def test_a_difference_says_only_what_is_known():
@@ -120,7 +121,7 @@ def test_fewer_trees_than_published_are_said_to_be(result_row):
         for dataset, layers in (("trees:4", 5), ("trees:5:250", 6))
     ]
     layout = Layout(rows=("norm",), cols=("dataset", "layers"), value="train_score")
-    printed = as_printed(add_published(build_table(runs, layout), read_published()))
+    printed = as_printed(add_published(build_table(runs, layout), read_papers()))
     assert [entry.text for entry in printed.rows[0][1]] == ["50.0", "100.0", "50.0", "41.0"]
     assert "Scaled down from the published data set: trees:5:250." in printed.notes
 

@@ -77,7 +77,7 @@ def test_a_run_killed_from_outside_ends_alone_and_is_recorded(store, cells):
     assert failure["peak_memory_mb"] > 50
 
 
-def test_a_worker_that_dies_after_publishing_has_done_its_run(store, cells, monkeypatch, tmp_path):
+def test_a_worker_that_dies_after_finishing_has_done_its_run(store, cells, monkeypatch, tmp_path):
     todo = cells()
     (done,) = ended(LocalEngine(Orders(store.root)).run(todo, lambda: False)).values()
     (tmp_path / "sitecustomize.py").write_text(

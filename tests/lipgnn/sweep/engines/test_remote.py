@@ -17,7 +17,7 @@ LINE = {"epoch": 3, "val_score": 0.5}
 class Cluster(RemoteEngine):
     """A cluster in name only: `acts` says for each seed what its supervisor does, step by step.
 
-    A step is "wait", "begin", "log", "publish", "lost", or what the supervisor returns.
+    A step is "wait", "begin", "log", "finish", "lost", or what the supervisor returns.
     """
 
     def __init__(self, orders, acts):
@@ -41,9 +41,9 @@ class Cluster(RemoteEngine):
             (self.folder / cell.run_id).touch()
         elif step == "log":
             run.append_log(LINE)
-        elif step == "publish":
+        elif step == "finish":
             values = dict.fromkeys(RESULT_FIELDS, 0.5) | {"run_id": cell.run_id, "status": "done"}
-            run.publish({**cell.spec.to_dict(), **values})
+            run.finish({**cell.spec.to_dict(), **values})
         elif step == "lost":
             raise Lost("node 7 is gone")
         elif step != "wait":
@@ -98,8 +98,8 @@ def test_a_lost_supervisor_fails_its_run_alone(run, tmp_path):
     assert (note["reason"], note["epoch"]) == ("node 7 is gone", 3)
 
 
-def test_a_run_that_was_published_before_its_supervisor_was_lost_is_done(run):
-    _, events = run({0: ["begin", "publish", "lost"]})
+def test_a_run_that_was_finished_before_its_supervisor_was_lost_is_done(run):
+    _, events = run({0: ["begin", "finish", "lost"]})
     assert ended(events) == {0: "done"}
     assert events[-1].result["run_id"] == f"{0:012x}"
 
