@@ -60,6 +60,8 @@ TORCH_FREE = [
     "lipgnn.sweep.engines.slurm",
     "lipgnn.bench.compare",
     "lipgnn.bench.graphs",
+    "lipgnn.report.figures",
+    "lipgnn.report.request",
     "lipgnn.report.view.page",
     "lipgnn.report.view.page_tables",
     "cli.main",

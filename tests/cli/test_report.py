@@ -97,7 +97,7 @@ def test_the_page_is_written_beside_the_table(invoke, results, tmp_path):
     "arguments, part",
     [
         (["--rows", "nrom"], "Did you mean 'norm'?"),
-        (["--value", "accuracy"], "Unknown value 'acc'"),
+        (["--value", "accuracy"], "Unknown value 'accuracy'"),
         (["--where", "lr=1"], "Unknown value of lr '1'"),
         (["--compare", "pair"], "Unknown value of norm 'pair'"),
         (["--sort", "nrom"], "Unknown field to sort by"),
@@ -105,6 +105,8 @@ def test_the_page_is_written_beside_the_table(invoke, results, tmp_path):
         (["-o", "table.doc"], "'.doc' is none of .md"),
         (["-o", "table.png"], "or a --figure"),
         (["--figure", "depth"], "--figure needs -o FILE"),
+        (["--figure", "dept", "-o", "x.png"], "Did you mean 'depth'?"),
+        (["--over", "seed,metric"], "have no mean"),
         (["--figure", "curve", "-o", "x.png"], "has no log here"),
         (["--format", "text", "-o", "x"], "Text is for the terminal"),
         (["--json", "--format", "latex"], "contradict"),
@@ -116,6 +118,24 @@ def test_wrong_use_says_what_to_do(invoke, results, arguments, part):
     code, out, err = invoke("report", *arguments)
     assert (code, out) == (2, "")
     assert part in err
+
+
+def test_a_study_is_shown_with_its_heading_and_its_figure(invoke, root, tmp_path):
+    source = root / "results" / "studies" / "defaults.csv"
+    code, out, err = invoke("report", source, "--study", "defaults", "--format", "markdown")
+    assert code == 0 and out.startswith("| ")
+    assert err.startswith("Study defaults")
+    code, out, err = invoke("report", source, "--study", "defaults", "-o", "figure.svg")
+    assert (code, out) == (2, "") and "no figure of its own" in err
+    for options in (["--study", "tril"], ["--scale", "small"]):
+        assert invoke("report", *options)[:2] == (2, "")
+
+
+def test_a_picture_of_a_study_is_its_figure(invoke, root, tmp_path):
+    source = root / "results" / "studies" / "depth.csv"
+    assert invoke("report", source, "--study", "depth", "-o", "depth.svg", "--figure-data")[0] == 0
+    assert b"test accuracy (%)" in (tmp_path / "depth.svg").read_bytes()
+    assert (tmp_path / "depth.csv").read_text().startswith("panel,series,layers,y,std,n\n")
 
 
 def test_an_empty_store_says_how_to_begin(invoke):
@@ -160,7 +180,7 @@ def test_a_terminal_shows_the_marks(results, program):
 
 
 def test_recorded_gradients_are_drawn_with_their_numbers(invoke, results, tmp_path):
-    """From the store, and from a copy of its table with the published recordings beside it."""
+    """From the store, and from a copy of its table with the archived recordings beside it."""
     import numpy as np
 
     from lipgnn.results.recordings import GRADIENTS, archive_recordings, write_recording

@@ -6,11 +6,11 @@ import csv
 import html
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from lipgnn.files import to_csv_text
+from lipgnn.files import to_csv_text, to_json
 from lipgnn.report.table.cells import Table
 from lipgnn.report.view.printed import MINUS, Entry, Printed, plain
 
@@ -140,6 +140,22 @@ def to_csv(rows: Iterable[Mapping[str, Any]]) -> str:
     writer.writerow(rows[0])
     writer.writerows([_csv(value) for value in row.values()] for row in rows)
     return text.getvalue()
+
+
+FORMATS: dict[str, Callable[[Table, Printed, str], str]] = {
+    "markdown": lambda table, printed, command: markdown(printed),
+    "latex": lambda table, printed, command: latex(printed, command),
+    "csv": lambda table, printed, command: csv_table(table),
+    "json": lambda table, printed, command: to_json(to_dict(table)).decode(),
+    "html": lambda table, printed, command: html_table(printed),
+}
+# By how the name of a file ends.
+SUFFIXES = {"md": "markdown", "tex": "latex", "csv": "csv", "json": "json", "html": "html"}
+
+
+def render(form: str, table: Table, printed: Printed, command: str = "") -> str:
+    """A table in one of FORMATS; `command` is what makes it, for those that say so."""
+    return FORMATS[form](table, printed, command)
 
 
 def flat_headers(printed: Printed) -> list[str]:

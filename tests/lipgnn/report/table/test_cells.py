@@ -81,6 +81,36 @@ def test_other_data_or_options_are_not_averaged(runs, field, value):
         build_table([*runs, runs[0] | {field: value, "seed": 9}], BY_NORM)
 
 
+def test_two_metrics_are_never_averaged(result_row):
+    """Not over data sets, which bring their metric along, and not by a choice among them."""
+    runs = [
+        result_row(dataset=dataset, metric=metric, fingerprint=dataset, seed=seed)
+        for dataset, metric in (("cora", "accuracy"), ("proteins", "roc-auc"))
+        for seed in (0, 1)
+    ]
+    over = Layout(rows=("norm",), cols=(), over=("seed", "dataset"))
+    with pytest.raises(UsageError, match=r"differ in metric \(accuracy, roc-auc\)") as caught:
+        build_table(runs, over)
+    assert "--where metric=accuracy" in caught.value.hint
+    with pytest.raises(UsageError, match="differ in metric"):
+        build_table(runs, Layout(rows=("norm",), cols=(), best=("dataset",)))
+    apart = build_table(runs, replace(over, rows=("norm", "metric")))
+    assert [(cell.n, cell.metric) for cell in apart.cells.values()] == [(2, "accuracy"), (2, "roc-auc")]
+    beside = build_table(runs, Layout(rows=("norm",), cols=("dataset",)))
+    assert beside.metrics == ("accuracy", "roc-auc")
+    assert beside.metrics_by_column == {("cora",): ("accuracy",), ("proteins",): ("roc-auc",)}
+
+
+def test_there_is_no_difference_between_two_metrics(result_row):
+    runs = [
+        result_row(dataset=dataset, metric=metric, fingerprint=dataset)
+        for dataset, metric in (("cora", "accuracy"), ("citeseer", "accuracy"), ("proteins", "roc-auc"))
+    ]
+    table = compare(build_table(runs, Layout(rows=("dataset",), cols=("norm",))), "dataset=cora")
+    shown = {row[0]: cell.difference and cell.difference.mean for (row, _), cell in table.cells.items()}
+    assert shown == {"cora": None, "citeseer": 0, "proteins": None}
+
+
 def test_device_and_version_may_differ(runs):
     table = build_table([*runs, runs[0] | {"device": "cuda:0", "version": "9.9", "seed": 9}], BY_NORM)
     assert table.cells[("none",), (2,)].n == 4

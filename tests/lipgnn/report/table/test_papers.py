@@ -1,6 +1,6 @@
 import pytest
 
-from lipgnn.catalog import MODELS, RESIDUALS, parse_norm
+from lipgnn.catalog import METRICS, MODELS, RESIDUALS, parse_norm
 from lipgnn.report.table.papers import read_papers
 from lipgnn.results.rows import VALUES
 
@@ -30,6 +30,7 @@ def test_every_published_number_is_in_the_words_of_a_run_and_has_a_source(entry)
     assert entry.value in VALUES
     parse_norm(entry.norm)
     assert entry.residual in (None, *RESIDUALS)
+    assert entry.metric in METRICS
     assert 0 < entry.mean <= 1
     assert entry.paper and entry.table and entry.source and entry.depth >= 1
 
@@ -43,6 +44,8 @@ def test_a_number_is_of_one_cell_alone():
     for other in ({"layers": 12}, {"dataset": "citeseer"}, {"missing": 0.0}, {"norm": "pair"}, {"model": "gt"}):
         assert not entry.matches("test_score", {**cell, **other})
     assert not entry.matches("train_score", cell)
+    assert entry.matches("test_score", {**cell, "metric": "accuracy"})
+    assert not entry.matches("test_score", {**cell, "metric": "roc-auc"})
 
 
 def test_fewer_trees_are_the_same_trees_scaled_down():

@@ -150,3 +150,51 @@ def test_a_mean_of_those_alone_that_came_to_it_is_said_and_never_marked(result_r
         "layer": ("60.00 ± 10.00", "underline", ""),
     }
     assert printed.notes == ["Runs in these cells that never came to it, in no mean: 4."]
+
+
+@pytest.fixture
+def two_metrics(result_row):
+    """Two norms on a set with an accuracy of 0.7 and 0.8 and on one with a ROC-AUC of 0.8 and 0.9."""
+    return [
+        result_row(
+            dataset=dataset, metric=metric, fingerprint=dataset, norm=norm, test_score=score + (norm == "lip") / 10
+        )
+        for dataset, metric, score in (("cora", "accuracy", 0.7), ("proteins", "roc-auc", 0.8))
+        for norm in ("none", "lip")
+    ]
+
+
+def test_columns_of_several_metrics_say_which_each_is(two_metrics):
+    printed = as_printed(build_table(two_metrics, Layout(rows=("norm",), cols=("dataset",))))
+    assert printed.headers == [[("cora", 1), ("proteins", 1)], [("accuracy", 1), ("ROC-AUC", 1)]]
+    assert entries(printed) == [
+        [("70.0", "underline", ""), ("80.0", "underline", "")],
+        [("80.0", "bold", ""), ("90.0", "bold", "")],
+    ]
+    assert printed.caption == "test score in %; n = 1."
+
+
+def test_one_metric_stands_in_the_caption_alone(two_metrics):
+    auc = [run for run in two_metrics if run["metric"] == "roc-auc"]
+    printed = as_printed(build_table(auc, Layout(rows=("norm",), cols=("dataset",), best=("layers",))))
+    assert printed.headers == [[("proteins", 1)]]
+    assert printed.caption.startswith("test ROC-AUC in %;")
+    assert "chosen by mean validation ROC-AUC" in printed.caption
+
+
+def test_numbers_of_several_metrics_in_one_column_say_which_and_have_no_rank(two_metrics):
+    """0.8 of one metric is no more than 0.7 of another."""
+    printed = as_printed(build_table(two_metrics, Layout(rows=("dataset", "norm"), cols=())))
+    assert entries(printed) == [
+        [("70.0", None, ", accuracy")],
+        [("80.0", None, ", accuracy")],
+        [("80.0", None, ", ROC-AUC")],
+        [("90.0", None, ", ROC-AUC")],
+    ]
+    assert printed.headers == [[("accuracy, ROC-AUC", 1)], [("test score", 1)]]
+
+
+def test_what_is_no_score_needs_no_metric(two_metrics):
+    printed = as_printed(build_table(two_metrics, Layout(rows=("norm",), cols=("dataset",), value="seconds")))
+    assert printed.headers == [[("cora", 1), ("proteins", 1)]]
+    assert printed.caption == "seconds; n = 1."
