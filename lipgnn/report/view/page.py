@@ -25,7 +25,7 @@ from lipgnn.spec.sources import command_for
 MOST_PANELS = 12
 
 _LAYERS = """<h2>Layers</h2>
-<p>Recorded by <code>--record similarity</code>; <code>lipgnn diagnose RUN</code> says more of a run.</p>"""
+<p>Of what the runs recorded (<code>--record</code>); <code>lipgnn diagnose RUN</code> says more of a run.</p>"""
 
 _UNREADABLE = (OSError, ValueError, TypeError, KeyError, LipgnnError)
 
