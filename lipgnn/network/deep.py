@@ -2,87 +2,82 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import nn
 
 from lipgnn.catalog import ATTENTION_MODELS
 from lipgnn.errors import UsageError
-from lipgnn.network.build import Architecture
+from lipgnn.network.build import Builder
 from lipgnn.network.hops import Graphs
 from lipgnn.network.recompute import run_blocks, run_recomputing
 from lipgnn.network.reversible import run_reversible
-from lipgnn.nn import FeatureLinear, KeyValueEmbedding
+from lipgnn.nn import FeatureLinear
 from lipgnn.runtime import dgl
-from lipgnn.spec.rules import check_recomputation
-from lipgnn.spec.run import RunSpec
-from lipgnn.tasks.neighbors_match import is_trees
+from lipgnn.spec.network import NetworkSpec
+
+MakeEnd = Callable[[NetworkSpec, int], nn.Module]
+"""What makes an end of a network, from its specification and the width of the input or of the output."""
+
+
+def linear_encoder(spec: NetworkSpec, in_feats: int) -> nn.Module:
+    """Dropout and a linear map of the features, sparse or dense."""
+    return FeatureLinear(in_feats, spec.width, spec.dropout, spec.kernel)
+
+
+def linear_head(spec: NetworkSpec, num_classes: int) -> nn.Module:
+    """A linear map to the logits."""
+    return nn.Linear(spec.width, num_classes)
+
+
+def unbiased_head(spec: NetworkSpec, num_classes: int) -> nn.Module:
+    """The same without a bias."""
+    return nn.Linear(spec.width, num_classes, bias=False)
 
 
 class DeepGNN(nn.Module):
-    """Encoder (linear), `layers` blocks of one kind, decoder (linear): logits for every node.
+    """Encoder, `layers` blocks of one kind, decoder: logits for every node.
 
     `dropout` acts before the encoder and before the decoder; `layer_dropout` before every layer, as papers on shallow
     networks have it, leaves little to learn from after ten of them.
 
-    Where the nodes of the input come as two numbers each, key and value, the encoder looks them up in tables, and the
-    decoder has no bias (see KeyValueEmbedding).
-
     Parameters
     ----------
+    spec : what the network is, checked when it was made.
     in_feats, num_classes : widths of the input and of the output.
-    dropout : before the encoder and before the decoder.
-    lookup : whether the features are keys and values; `in_feats` is then the number of either.
-    recompute_every : in training, keep the input of every k-th block only and compute the rest again (see
-        run_recomputing); 0 keeps all activations. May be changed at any time.
-    options : of the layers, see Architecture.
+    encoder, head : what makes the two ends, from the specification and the width of the input or of the output.
+
+    Attributes
+    ----------
+    recompute_every : in training, the input of every k-th block only is kept and the rest is computed again (see
+        run_recomputing); 0 keeps all activations, as "auto" does until it is settled. May be changed at any time.
     """
 
     def __init__(
         self,
+        spec: NetworkSpec,
         in_feats: int,
         num_classes: int,
         *,
-        dropout: float = 0.0,
-        lookup: bool = False,
-        recompute_every: int = 0,
-        **options: Any,
+        encoder: MakeEnd = linear_encoder,
+        head: MakeEnd = linear_head,
     ):
         super().__init__()
-        layout = Architecture(**options)
-        check_recomputation(layout.stack, recompute_every)
-        if lookup:
-            self.encoder = KeyValueEmbedding(in_feats, layout.width, dropout)
-        else:
-            self.encoder = FeatureLinear(in_feats, layout.width, dropout, layout.kernel)
-        self.blocks = nn.ModuleList(layout.block(layer) for layer in range(1, layout.layers + 1))
-        self.dropout = nn.Dropout(dropout)
-        self.decoder = nn.Linear(layout.width, num_classes, bias=not lookup)
-        self.has_attention = layout.model in ATTENTION_MODELS
-        self.reversible = layout.stack == "reversible"
-        self.needs_start = layout.residual == "initial"
-        self.recompute_every = recompute_every
+        self.encoder = encoder(spec, in_feats)
+        builder = Builder(spec)
+        self.blocks = nn.ModuleList(builder.block(layer) for layer in range(1, spec.layers + 1))
+        self.dropout = nn.Dropout(spec.dropout)
+        self.decoder = head(spec, num_classes)
+        self.has_attention = spec.model in ATTENTION_MODELS
+        self.reversible = spec.stack == "reversible"
+        self.needs_start = spec.residual == "initial"
+        self.recompute_every = spec.recomputed_blocks
         for linear in (self.encoder, self.decoder):
             if isinstance(linear, nn.Linear):
                 nn.init.xavier_uniform_(linear.weight)
                 if linear.bias is not None:
                     nn.init.zeros_(linear.bias)
-
-    @classmethod
-    def from_spec(cls, spec: RunSpec, in_feats: int, num_classes: int) -> DeepGNN:
-        """The network of a run, in its floating-point type, on the CPU; "auto" keeps all activations."""
-        network = cls(
-            in_feats,
-            num_classes,
-            dropout=spec.dropout,
-            lookup=is_trees(spec.dataset),
-            recompute_every=0 if spec.recompute_every == "auto" else int(spec.recompute_every),
-            **asdict(Architecture.of(spec)),
-        )
-        return network.to(getattr(torch, spec.dtype))
 
     def forward(self, graph: Graphs, x: torch.Tensor) -> torch.Tensor:
         """Features (N, F) → logits (N, C), of the targets of the last hop where there is one for every layer."""

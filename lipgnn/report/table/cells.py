@@ -12,7 +12,7 @@ from lipgnn.errors import UsageError, unknown_name
 from lipgnn.report.table.layout import GROUPS, Layout, find_value, order
 from lipgnn.report.table.papers import PaperNumber
 from lipgnn.report.table.statistics import Difference, mean, paired_difference, sample_std
-from lipgnn.report.table.values import higher_is_better
+from lipgnn.report.table.values import higher_is_better, is_score
 from lipgnn.results.rows import Row
 from lipgnn.spec.run import HOW
 
@@ -133,8 +133,11 @@ def sort_rows(table: Table, by: str) -> Table:
         keys = sorted(table.row_keys, key=lambda key: order(name, key[index]), reverse=reverse)
     elif name == "value":
         means = {key: getattr(table.cells.get((key, table.col_keys[-1])), "mean", None) for key in table.row_keys}
+        metric, *others = table.metrics_by_column[table.col_keys[-1]]
+        if others and is_score(table.layout.value):
+            raise UsageError("Numbers of different metrics have no order.", f"Choose one: --where metric={metric}")
         shown = [key for key in table.row_keys if means[key] is not None]
-        shown.sort(key=means.get, reverse=higher_is_better(table.layout.value) != reverse)
+        shown.sort(key=means.get, reverse=higher_is_better(table.layout.value, metric) != reverse)
         keys = [*shown, *(key for key in table.row_keys if means[key] is None)]
     else:
         raise unknown_name("field to sort by", name, [*names, "value"])
@@ -185,7 +188,7 @@ def _cell(members: list[Row], layout: Layout) -> Cell:
 
 
 def _select(members: list[Row], names: Sequence[str]) -> tuple[list[Row], dict[str, Any]]:
-    """The runs with the values of `names` whose mean validation score is highest; test is never looked at.
+    """The runs with the values of `names` whose mean validation score is best; test is never looked at.
 
     The first in order wins a tie, which for layers is the shallowest.
     """
@@ -201,7 +204,8 @@ def _select(members: list[Row], names: Sequence[str]) -> tuple[list[Row], dict[s
             scores[key] = mean(done)
     if not scores:
         return members, {}
-    winner = max(scores, key=scores.get)
+    best_of = max if higher_is_better("val_score", members[0]["metric"]) else min
+    winner = best_of(scores, key=scores.get)
     return groups[winner], dict(zip(names, winner, strict=True))
 
 

@@ -17,9 +17,9 @@ def is_score(value: str) -> bool:
     return value in SCORES
 
 
-def higher_is_better(value: str) -> bool:
-    """Scores should be high, whatever the metric; losses, times and sizes low."""
-    return is_score(value)
+def higher_is_better(value: str, metric: str) -> bool:
+    """Scores have the direction of their metric; losses, times and sizes should be low."""
+    return is_score(value) and (metric not in METRICS or METRICS[metric].higher_is_better)
 
 
 def scale_of(value: str) -> float:
@@ -29,7 +29,7 @@ def scale_of(value: str) -> float:
 
 def metric_words(metrics: Collection[str]) -> str:
     """Metrics as people say them."""
-    return ", ".join(METRICS.get(metric, metric) for metric in metrics)
+    return ", ".join(METRICS[metric].words if metric in METRICS else metric for metric in metrics)
 
 
 def words_of(value: str, metrics: Collection[str]) -> str:

@@ -158,7 +158,9 @@ def _marks(table: Table, column: tuple[Key, str], bold: str, underline: str) -> 
     if _mixed(table, column[0]):
         return [None] * len(table.row_keys)
     numbers = [_number(table, row, *column) for row in table.row_keys]
-    ranks = sorted({value for value in numbers if value is not None}, reverse=higher_is_better(table.layout.value))
+    (metric, *_) = table.metrics_by_column[column[0]]
+    upwards = higher_is_better(table.layout.value, metric)
+    ranks = sorted({value for value in numbers if value is not None}, reverse=upwards)
     # One number, or many equal ones, are not best of anything.
     by_rank = dict(zip(ranks, ("best", "second"), strict=False)) if len(ranks) > 1 else {}
     styles = {underline: "underline", bold: "bold"}

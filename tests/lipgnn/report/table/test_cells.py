@@ -3,6 +3,7 @@ from dataclasses import replace
 
 import pytest
 
+from lipgnn.catalog import METRICS, MetricEntry
 from lipgnn.errors import UsageError
 from lipgnn.report.table.cells import build_table, compare, sort_rows
 from lipgnn.report.table.layout import Layout
@@ -99,6 +100,20 @@ def test_two_metrics_are_never_averaged(result_row):
     beside = build_table(runs, Layout(rows=("norm",), cols=("dataset",)))
     assert beside.metrics == ("accuracy", "roc-auc")
     assert beside.metrics_by_column == {("cora",): ("accuracy",), ("proteins",): ("roc-auc",)}
+
+
+def test_the_best_and_the_first_are_those_of_the_direction_of_the_metric(runs, monkeypatch):
+    monkeypatch.setitem(METRICS, "error", MetricEntry("the share of wrong ones", words="error", higher_is_better=False))
+    errors = [run | {"metric": "error"} for run in runs]
+    assert build_table(errors, BEST).cells[("lip",), ("cora",)].best == {"layers": 4}
+    assert [key[0] for key in sort_rows(build_table(errors, BY_NORM), "value").row_keys] == ["none", "lip"]
+
+
+def test_rows_of_two_metrics_have_no_order_by_value(runs):
+    mixed = [run | {"metric": "roc-auc" if run["norm"] == "lip" else "accuracy"} for run in runs]
+    with pytest.raises(UsageError, match="different metrics have no order"):
+        sort_rows(build_table(mixed, BY_NORM), "value")
+    assert sort_rows(build_table(mixed, replace(BY_NORM, value="seconds")), "value").row_keys
 
 
 def test_there_is_no_difference_between_two_metrics(result_row):
