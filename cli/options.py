@@ -15,6 +15,7 @@ from lipgnn.spec.run import FIELDS
 Command = Callable[..., Any]
 
 _METAVARS = {"str": "NAME", "int": "N", "float": "X"}
+RESULTS = Path("results")
 
 
 def spec_options(command: Command) -> Command:
@@ -76,12 +77,17 @@ def results_option(command: Command) -> Command:
     return click.option(
         "--results",
         type=click.Path(path_type=Path),
-        default=Path("results"),
+        default=RESULTS,
         envvar="LIPGNN_RESULTS",
         show_default=True,
         show_envvar=True,
         help="Folder of the runs and of results.csv.",
     )(command)
+
+
+def results_words(results: Path) -> list[str]:
+    """The words that name the store in a command worth typing next; none where it is the default."""
+    return [] if results == RESULTS else ["--results", str(results)]
 
 
 def json_option(command: Command) -> Command:

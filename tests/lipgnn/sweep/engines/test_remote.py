@@ -9,7 +9,7 @@ from lipgnn.sweep.engines import make_engine
 from lipgnn.sweep.engines.events import Ended, Orders, Progress
 from lipgnn.sweep.engines.local import LocalEngine
 from lipgnn.sweep.engines.remote import GO, Lost, RemoteEngine, Task, supervise
-from lipgnn.sweep.plan import Cell
+from lipgnn.sweep.plan import PlannedRun
 
 LINE = {"epoch": 3, "val_score": 0.5}
 
@@ -29,30 +29,30 @@ class Cluster(RemoteEngine):
         self.folder = folder
 
     def submit(self, task):
-        self.submitted.append(task.cell.spec.seed)
-        return task.cell
+        self.submitted.append(task.planned.spec.seed)
+        return task.planned
 
-    def outcome(self, cell):
+    def outcome(self, planned):
         self.most = max(self.most, len(self.submitted) - sum(not steps for steps in self.acts.values()))
-        run = self.store.run(cell.run_id)
+        run = self.store.run(planned.run_id)
         run.path.mkdir(parents=True, exist_ok=True)
-        step = self.acts[cell.spec.seed].pop(0)
+        step = self.acts[planned.spec.seed].pop(0)
         if step == "begin":
-            (self.folder / cell.run_id).touch()
+            (self.folder / planned.run_id).touch()
         elif step == "log":
             run.append_log(LINE)
         elif step == "finish":
-            values = dict.fromkeys(RESULT_FIELDS, 0.5) | {"run_id": cell.run_id, "status": "done"}
-            run.finish({**cell.spec.to_dict(), **values})
+            values = dict.fromkeys(RESULT_FIELDS, 0.5) | {"run_id": planned.run_id, "status": "done"}
+            run.finish({**planned.spec.to_dict(), **values})
         elif step == "lost":
             raise Lost("node 7 is gone")
         elif step != "wait":
-            return Ended(0, cell, step)
+            return Ended(0, planned, step)
         return None
 
-    def withdraw(self, cell):
-        self.withdrawn.append(cell.spec.seed)
-        self.acts[cell.spec.seed] = ["lost"]
+    def withdraw(self, planned):
+        self.withdrawn.append(planned.spec.seed)
+        self.acts[planned.spec.seed] = ["lost"]
 
     def close(self):
         pass
@@ -65,9 +65,9 @@ def run(tmp_path, monkeypatch):
 
     def call(acts, jobs=2, should_stop=lambda cluster, events: False):
         cluster = Cluster(Orders(tmp_path, jobs=jobs), acts)
-        cells = [Cell(RunSpec(seed=seed), f"{seed:012x}", "to do", None) for seed in acts]
+        runs = [PlannedRun(RunSpec(seed=seed), f"{seed:012x}", "to do", None) for seed in acts]
         events = []
-        for event in cluster.run(cells, lambda: should_stop(cluster, events)):
+        for event in cluster.run(runs, lambda: should_stop(cluster, events)):
             events.append(event)
         return cluster, events
 
@@ -75,7 +75,7 @@ def run(tmp_path, monkeypatch):
 
 
 def ended(events):
-    return {event.cell.spec.seed: event.status for event in events if isinstance(event, Ended)}
+    return {event.planned.spec.seed: event.status for event in events if isinstance(event, Ended)}
 
 
 def test_never_more_runs_at_once_than_jobs_and_slots_are_used_again(run):
@@ -121,8 +121,8 @@ def test_a_request_to_stop_takes_away_the_file_and_what_waits(run, tmp_path):
 
 def test_a_supervisor_does_not_begin_what_is_to_stop(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    cell = Cell(RunSpec(dataset="planted"), "ab12", "to do", None)
-    outcome = supervise(Task(Orders(tmp_path / "results"), cell, tmp_path, tmp_path))
+    planned = PlannedRun(RunSpec(dataset="planted"), "ab12", "to do", None)
+    outcome = supervise(Task(Orders(tmp_path / "results"), planned, tmp_path, tmp_path))
     assert outcome.status == "interrupted"
     assert (tmp_path / "ab12").exists() and not (tmp_path / "results").exists()
 
