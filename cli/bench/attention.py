@@ -11,7 +11,7 @@ import click
 from cli.bench.options import comparison_options, graph_choices, measured, names_epilog
 from cli.bench.output import Output
 from lipgnn.bench.measurements import ATTENTION
-from lipgnn.catalog import FUSED_NORMS
+from lipgnn.catalog import fused_norms
 
 EPILOG = (
     names_epilog(ATTENTION)
@@ -26,7 +26,7 @@ Examples:
 
 
 @click.command("attention", epilog=EPILOG)
-@comparison_options(ATTENTION, what=",".join(ATTENTION), norms=FUSED_NORMS, norm="none,lip", repeats=3)
+@comparison_options(ATTENTION, what=",".join(ATTENTION), norms=fused_norms(), norm="none,lip", repeats=3)
 def attention(
     heads: tuple[int, ...],
     widths: tuple[int, ...],

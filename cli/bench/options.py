@@ -12,7 +12,7 @@ import click
 from cli.bench.output import output_options
 from cli.options import debug_option
 from cli.progress import StatusLine
-from lipgnn.catalog import ATTENTION_MODELS, check_name
+from lipgnn.catalog import check_name, models_with
 from lipgnn.errors import UsageError
 
 if TYPE_CHECKING:
@@ -88,7 +88,11 @@ def comparison_options(
         list_option("--norm", "norms", Names("norm", norms), norm, "Norms."),
         list_option("--what", "whats", Names("name of what is measured", names), what, "What to measure."),
         click.option(
-            "--model", type=click.Choice(ATTENTION_MODELS), default="gat", show_default=True, help="Kind of layer."
+            "--model",
+            type=click.Choice(models_with("attention")),
+            default="gat",
+            show_default=True,
+            help="Kind of layer.",
         ),
         repeats_option(repeats),
         click.option(

@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 import lipgnn
-from lipgnn.catalog import ATTENTION_MODELS, FUSED_NORMS, NO_NORM, check_name, parse_norm
+from lipgnn.catalog import MODELS, NO_NORM, check_name, fused_norms, parse_norm
 from lipgnn.errors import DataError, Interrupted, RunFailed
 from lipgnn.kernels import choose
 from lipgnn.memory import forget_peak, free_memory, memory_returned, peak_memory
@@ -43,7 +43,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Finished:
-    """A run is done: its published result."""
+    """A run is finished: its result."""
 
     result: dict[str, Any]
 
@@ -109,18 +109,18 @@ def train(
             with memory_returned() if frugal else contextlib.nullcontext():
                 diverged = yield from _epochs(training, run, checkpoint, recorders, save_every, should_stop)
             result = _result(training, run, dataset.fingerprint, diverged)
-            run.publish(result)
+            run.finish(result)
     if update_csv:
-        # Also for a stored result: whoever published it may have been stopped before this line.
+        # Also for a stored result: whoever finished it may have been stopped before this line.
         store.rebuild_csv()
     yield Finished(result)
 
 
 def _choose_kernel(spec: RunSpec, device: torch.device) -> tuple[str, str]:
-    if spec.model not in ATTENTION_MODELS:
+    if MODELS[spec.model].attention is None:
         return "dgl", f"{spec.model} has no attention"
     score = parse_norm(spec.norm)[0] or NO_NORM
-    if spec.kernel == "auto" and score not in FUSED_NORMS:
+    if spec.kernel == "auto" and score not in fused_norms():
         return "dgl", f"the only one that knows {score}"
     return choose(spec.kernel, device)
 
