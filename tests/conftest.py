@@ -122,6 +122,14 @@ def each_kernel(request):
 
 
 @pytest.fixture
+def toys(monkeypatch):
+    """A silent and a speaking layer, score norm and feature norm in the catalog, see tests/support/toys.py."""
+    from toys import plug_in
+
+    plug_in(monkeypatch)
+
+
+@pytest.fixture
 def small_spec():
     """A run of a few milliseconds an epoch, with everything that must survive a resume switched on."""
     from lipgnn.spec.run import RunSpec
@@ -151,7 +159,7 @@ def load_for():
 
 @pytest.fixture(scope="session")
 def result_row():
-    """A run as results have it: result_row(norm="lip", test_score=0.8); val_score is test_score unless given."""
+    """A run as results have it: result_row(norm="lip", seed=1, test_score=0.8); val_score is the same unless given."""
     from lipgnn.files import sha256, to_json
     from lipgnn.spec.run import RunSpec
 

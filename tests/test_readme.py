@@ -9,7 +9,7 @@ from lipgnn.spec.study import read_study, study_names
 
 @pytest.mark.parametrize("page", ["README.md", "results/README.md", "results/studies/README.md"])
 def test_the_tables_of_a_page_are_as_printed(page, root, tmp_path, invoke):
-    """Mend it by `lipgnn report --update PAGE` in the top folder."""
+    """Fix it by `lipgnn report --update PAGE` in the top folder."""
     shutil.copytree(root / "results" / "studies", tmp_path / "results" / "studies")
     shutil.copy(root / page, tmp_path / page)
     code, _, err = invoke("report", "--update", page)

@@ -25,7 +25,7 @@ def option(group: str, default: Any, description: str, **limits: Any) -> Any:
         `catalog`, the dictionary of entries that describes the choices.
     """
     if "catalog" in limits:
-        limits.setdefault("choices", tuple(limits["catalog"]))
+        limits.setdefault("choices", limits["catalog"])
     return field(default=default, metadata={"group": group, "help": description, **limits})
 
 
