@@ -13,7 +13,7 @@ import click
 import lipgnn
 from lipgnn.errors import Interrupted, LipgnnError, unknown_name
 
-COMMANDS = ("train", "evaluate", "diagnose", "sweep", "report", "bench", "datasets", "env")
+COMMANDS = ("train", "evaluate", "diagnose", "sweep", "report", "bench", "datasets", "env", "guide")
 
 EXAMPLES = """\b
 Try:
