@@ -123,8 +123,11 @@ UNDIRECTED = ":undirected"
 # The metrics of data sets (see lipgnn.tasks.metrics), in words.
 METRICS = {"accuracy": "accuracy", "roc-auc": "ROC-AUC"}
 
-# "svd" is a substitute made from the graph, for data whose own features are not at hand.
-FEATURE_FORMS = ("raw", "row", "svd")
+FEATURE_FORMS: dict[str, Entry] = {
+    "raw": Entry("features as they are given"),
+    "row": Entry("rows scaled to sum 1"),
+    "svd": Entry("not the data's own features, but a substitute made from the graph"),
+}
 
 NO_NORM = "none"
 

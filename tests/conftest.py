@@ -143,6 +143,7 @@ def result_row():
             **spec,
             "run_id": sha256(to_json(spec))[:12],
             "status": "done",
+            "metric": "accuracy",
             "epochs_run": 20,
             "best_epoch": 10,
             "epochs_to_90": 5,

@@ -1,33 +1,19 @@
-"""What the layers of a network are made of, and how one of them is put together."""
+"""How a block of a network is put together from what its specification says."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 
 from torch import nn
 
-from lipgnn.catalog import (
-    INITS,
-    LINEAR_MODELS,
-    MLPS,
-    MODELS,
-    NORM_PLACES,
-    RESIDUALS,
-    SKIPS,
-    STACKS,
-    SUMS,
-    check_name,
-    parse_norm,
-    parse_weight_norm,
-)
+from lipgnn.catalog import LINEAR_MODELS, SUMS, parse_norm, parse_weight_norm
 from lipgnn.network.blocks import Block, Branch, Gate
 from lipgnn.network.reversible import ReversibleBlock
 from lipgnn.nn import GATConv, GCNConv, GGNNConv, GINConv, Mlp, TransformerConv, bound_weights, initialize
 from lipgnn.norms import NearIdentity, feature_norm
-from lipgnn.spec.rules import check_network
-from lipgnn.spec.run import RunSpec
+from lipgnn.spec.network import NetworkSpec
 
 ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
     "elu": nn.ELU,
@@ -41,126 +27,83 @@ BASELINES = {"gcn": GCNConv, "gin": GINConv, "ggnn": GGNNConv}
 ATTENTION = {"gat": GATConv, "gt": TransformerConv}
 
 
-@dataclass(frozen=True, kw_only=True)
-class Architecture:
-    """The options of a run that its layers depend on, by the names they have in RunSpec; bare layers by default.
+@dataclass(frozen=True)
+class Builder:
+    """Builds the blocks of the network that a specification describes."""
 
-    Raises
-    ------
-    UsageError : an unknown name, or parts that do not go together.
-    """
-
-    model: str = "gat"
-    layers: int = 10
-    hidden: int = 8
-    heads: int = 8
-    norm: str = "none"
-    kappa: float = 4.0
-    residual: str = "none"
-    alpha: float = 0.1
-    beta: float = 0.5
-    skip: str = "own"
-    mlp: str = "none"
-    norm_place: str = "branch"
-    weight_norm: str = "none"
-    init: str = "glorot"
-    activation: str = "elu"
-    layer_dropout: float = 0.0
-    attn_dropout: float = 0.0
-    kernel: str = "auto"
-    stack: str = "plain"
-
-    def __post_init__(self) -> None:
-        for kind, valid in (
-            ("model", MODELS),
-            ("residual", RESIDUALS),
-            ("norm_place", NORM_PLACES),
-            ("stack", STACKS),
-            ("skip", SKIPS),
-            ("mlp", MLPS),
-            ("init", INITS),
-            ("activation", ACTIVATIONS),
-        ):
-            check_name(kind.replace("_", " "), getattr(self, kind), valid)
-        check_network(self)
-
-    @classmethod
-    def of(cls, spec: RunSpec) -> Architecture:
-        """That of a run."""
-        return cls(**{option.name: getattr(spec, option.name) for option in fields(cls)})
-
-    @property
-    def width(self) -> int:
-        """Of the network throughout, whatever the kind of layer, so that kinds are compared at equal width."""
-        return self.hidden * self.heads
-
-    @property
-    def scale(self) -> float:
-        """The factor of what a layer adds to its input."""
-        return self.layers**-0.5 if self.residual == "scaled" else 1.0
+    spec: NetworkSpec
 
     def block(self, layer: int) -> nn.Module:
         """The block of this number, from 1 on, with new weights.
 
         In a reversible stack it is two branches of half the width, each with all heads at half of `hidden`.
         """
-        if self.stack == "reversible":
-            f, g = (Branch(*self._parts(self.hidden // 2, layer), **self._common) for _ in range(2))
-            return ReversibleBlock(f, g, scale=self.scale)
+        if self.spec.stack == "reversible":
+            f, g = (Branch(*self._parts(self.spec.hidden // 2, layer), **self._common) for _ in range(2))
+            return ReversibleBlock(f, g, scale=self.spec.scale)
         return Block(
-            *self._parts(self.hidden, layer),
+            *self._parts(self.spec.hidden, layer),
             **self._common,
-            residual=self.residual,
-            scale=self.scale,
-            sum_norm=self._norm(self.width, "sum"),
-            gate=Gate(self.width, self.layers) if self.residual == "gated" else None,
-            alpha=self.alpha if self.residual == "initial" else 0.0,
-            mlp=None if self.mlp == "none" else self._mlp_block(),
+            residual=self.spec.residual,
+            scale=self.spec.scale,
+            sum_norm=self._norm(self.spec.width, "sum"),
+            gate=Gate(self.spec.width, self.spec.layers) if self.spec.residual == "gated" else None,
+            alpha=self.spec.alpha if self.spec.residual == "initial" else 0.0,
+            mlp=None if self.spec.mlp == "none" else self._mlp_block(),
         )
 
     @property
     def _common(self) -> dict[str, object]:
-        return {"kernel": self.kernel, "norm_first": self.norm_place == "pre"}
+        return {"kernel": self.spec.kernel, "norm_first": self.spec.norm_place == "pre"}
 
     def _parts(self, hidden: int, layer: int) -> tuple[nn.Module | None, ...]:
         conv = self._conv(hidden)
-        if self.model in LINEAR_MODELS:
+        if self.spec.model in LINEAR_MODELS:
             self._prepare(conv)
-        if self.residual == "initial":
-            conv.value_map.add(NearIdentity(math.log(self.beta / layer + 1)))
-        return self._around(conv, ACTIVATIONS[self.activation](), hidden * self.heads)
+        if self.spec.residual == "initial":
+            conv.value_map.add(NearIdentity(math.log(self.spec.beta / layer + 1)))
+        return self._around(conv, ACTIVATIONS[self.spec.activation](), hidden * self.spec.heads)
 
     def _mlp_block(self) -> Block:
-        mlp = Mlp(self.width, 2 * self.width, ACTIVATIONS[self.activation]())
+        mlp = Mlp(self.spec.width, 2 * self.spec.width, ACTIVATIONS[self.spec.activation]())
         self._prepare(mlp)
         # Where the layer keeps its input in some other way, a plain sum does for its MLP.
-        residual = self.residual if self.residual in (*SUMS, "none") else "identity"
-        parts = self._around(mlp, nn.Identity(), self.width)
+        residual = self.spec.residual if self.spec.residual in (*SUMS, "none") else "identity"
+        parts = self._around(mlp, nn.Identity(), self.spec.width)
         return Block(
-            *parts, **self._common, residual=residual, scale=self.scale, sum_norm=self._norm(self.width, "sum")
+            *parts,
+            **self._common,
+            residual=residual,
+            scale=self.spec.scale,
+            sum_norm=self._norm(self.spec.width, "sum"),
         )
 
     def _conv(self, hidden: int) -> nn.Module:
-        width = hidden * self.heads
-        if self.model in BASELINES:
-            return BASELINES[self.model](width, width)
-        score, _ = parse_norm(self.norm)
-        options = {"attn_drop": self.attn_dropout, "norm": score, "kappa": self.kappa, "kernel": self.kernel}
-        if self.model == "gt":
-            options["skip"] = self.skip == "own"
-        return ATTENTION[self.model](width, hidden, self.heads, **options)
+        width = hidden * self.spec.heads
+        if self.spec.model in BASELINES:
+            return BASELINES[self.spec.model](width, width)
+        score, _ = parse_norm(self.spec.norm)
+        options = {
+            "attn_drop": self.spec.attn_dropout,
+            "norm": score,
+            "kappa": self.spec.kappa,
+            "kernel": self.spec.kernel,
+        }
+        if self.spec.model == "gt":
+            options["skip"] = self.spec.skip == "own"
+        return ATTENTION[self.spec.model](width, hidden, self.spec.heads, **options)
 
     def _prepare(self, conv: nn.Module) -> None:
         """Draw and bound its linear maps, in this order: a bound starts from the weights as they are."""
-        initialize(conv.maps, self.init)
-        if norm := parse_weight_norm(self.weight_norm):
-            bound_weights(conv.maps, norm, self.layers)
+        initialize(conv.maps, self.spec.init)
+        if norm := parse_weight_norm(self.spec.weight_norm):
+            bound_weights(conv.maps, norm, self.spec.layers)
 
     def _around(self, conv: nn.Module, activation: nn.Module, width: int) -> tuple[nn.Module | None, ...]:
         """What a branch is made of: dropout, convolution, norm, activation."""
-        return nn.Dropout(self.layer_dropout), conv, self._norm(width, "branch", "pre"), activation
+        return nn.Dropout(self.spec.layer_dropout), conv, self._norm(width, "branch", "pre"), activation
 
     def _norm(self, width: int, *places: str) -> nn.Module | None:
         """A feature norm, if there is one and it acts at one of these places."""
-        _, feature = parse_norm(self.norm)
-        return feature_norm(feature, width) if feature and self.norm_place in places else None
+        _, feature = parse_norm(self.spec.norm)
+        return feature_norm(feature, width) if feature and self.spec.norm_place in places else None

@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
-from typing import Any
 
 import torch
 from torch import nn
 
 from lipgnn.catalog import ATTENTION_MODELS
 from lipgnn.errors import UsageError
-from lipgnn.network.build import Architecture
+from lipgnn.network.build import Builder
 from lipgnn.network.hops import Graphs
 from lipgnn.network.recompute import run_blocks, run_recomputing
 from lipgnn.network.reversible import run_reversible
 from lipgnn.nn import FeatureLinear, KeyValueEmbedding
 from lipgnn.runtime import dgl
-from lipgnn.spec.rules import check_recomputation
+from lipgnn.spec.network import NetworkSpec
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks.neighbors_match import is_trees
 
@@ -33,38 +31,30 @@ class DeepGNN(nn.Module):
 
     Parameters
     ----------
+    spec : what the network is, checked when it was made.
     in_feats, num_classes : widths of the input and of the output.
-    dropout : before the encoder and before the decoder.
     lookup : whether the features are keys and values; `in_feats` is then the number of either.
-    recompute_every : in training, keep the input of every k-th block only and compute the rest again (see
-        run_recomputing); 0 keeps all activations. May be changed at any time.
-    options : of the layers, see Architecture.
+
+    Attributes
+    ----------
+    recompute_every : in training, the input of every k-th block only is kept and the rest is computed again (see
+        run_recomputing); 0 keeps all activations, as "auto" does until it is settled. May be changed at any time.
     """
 
-    def __init__(
-        self,
-        in_feats: int,
-        num_classes: int,
-        *,
-        dropout: float = 0.0,
-        lookup: bool = False,
-        recompute_every: int = 0,
-        **options: Any,
-    ):
+    def __init__(self, spec: NetworkSpec, in_feats: int, num_classes: int, *, lookup: bool = False):
         super().__init__()
-        layout = Architecture(**options)
-        check_recomputation(layout.stack, recompute_every)
         if lookup:
-            self.encoder = KeyValueEmbedding(in_feats, layout.width, dropout)
+            self.encoder = KeyValueEmbedding(in_feats, spec.width, spec.dropout)
         else:
-            self.encoder = FeatureLinear(in_feats, layout.width, dropout, layout.kernel)
-        self.blocks = nn.ModuleList(layout.block(layer) for layer in range(1, layout.layers + 1))
-        self.dropout = nn.Dropout(dropout)
-        self.decoder = nn.Linear(layout.width, num_classes, bias=not lookup)
-        self.has_attention = layout.model in ATTENTION_MODELS
-        self.reversible = layout.stack == "reversible"
-        self.needs_start = layout.residual == "initial"
-        self.recompute_every = recompute_every
+            self.encoder = FeatureLinear(in_feats, spec.width, spec.dropout, spec.kernel)
+        builder = Builder(spec)
+        self.blocks = nn.ModuleList(builder.block(layer) for layer in range(1, spec.layers + 1))
+        self.dropout = nn.Dropout(spec.dropout)
+        self.decoder = nn.Linear(spec.width, num_classes, bias=not lookup)
+        self.has_attention = spec.model in ATTENTION_MODELS
+        self.reversible = spec.stack == "reversible"
+        self.needs_start = spec.residual == "initial"
+        self.recompute_every = spec.recomputed_blocks
         for linear in (self.encoder, self.decoder):
             if isinstance(linear, nn.Linear):
                 nn.init.xavier_uniform_(linear.weight)
@@ -73,15 +63,8 @@ class DeepGNN(nn.Module):
 
     @classmethod
     def from_spec(cls, spec: RunSpec, in_feats: int, num_classes: int) -> DeepGNN:
-        """The network of a run, in its floating-point type, on the CPU; "auto" keeps all activations."""
-        network = cls(
-            in_feats,
-            num_classes,
-            dropout=spec.dropout,
-            lookup=is_trees(spec.dataset),
-            recompute_every=0 if spec.recompute_every == "auto" else int(spec.recompute_every),
-            **asdict(Architecture.of(spec)),
-        )
+        """The network of a run, in its floating-point type, on the CPU."""
+        network = cls(spec, in_feats, num_classes, lookup=is_trees(spec.dataset))
         return network.to(getattr(torch, spec.dtype))
 
     def forward(self, graph: Graphs, x: torch.Tensor) -> torch.Tensor:

@@ -89,7 +89,7 @@ def train(
         result = run.result()
         if result is None:
             kernel, kernel_reason = _choose_kernel(spec, device)
-            spec = spec.with_values(device=str(device), kernel=kernel)
+            spec = spec.computed(device=str(device), kernel=kernel)
             run.begin(spec, dataset.fingerprint)
             _forget_peak_memory(device)
             training, checkpoint = Training(spec, dataset, device), CheckpointFile(run.path)

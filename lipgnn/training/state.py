@@ -156,7 +156,7 @@ class Training:
     def recompute_blocks(self, every: int) -> None:
         """Keep the activations of every `every`-th block only; 0 keeps all."""
         self.network.recompute_every = every
-        self.spec = self.spec.with_values(recompute_every=str(every))
+        self.spec = self.spec.computed(recompute_every=str(every))
 
     @property
     def finished(self) -> bool:

@@ -65,7 +65,7 @@ def test_what_is_said_of_ogb_is_what_ogb_says(name):
     entry, tasks = catalog.DATASETS[name], int(facts["num tasks"])
     assert entry.url == facts["url"]
     assert entry.directed == (facts["add_inverse_edge"] == "False")
-    assert entry.several_labels == (facts["eval metric"] == "roc-auc")
+    assert entry.several_labels == (facts["eval metric"] == "rocauc")
     assert entry.outputs == (tasks if tasks > 1 else int(facts["num classes"]))
 
 

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import torch
+from networks import bare
 
 from lipgnn.bench.seeds import bench_seeds, stacked
 from lipgnn.datasets import load
-from lipgnn.network.deep import DeepGNN
 from lipgnn.spec.run import RunSpec
 
 
@@ -17,7 +17,7 @@ def test_every_copy_computes_what_the_data_set_alone_does():
     nodes = dataset.num_nodes
     assert copies.num_nodes == 3 * nodes and copies.edges.shape[1] == 3 * dataset.edges.shape[1]
     assert copies.split.train.sum() == 3 * dataset.split.train.sum()
-    network = DeepGNN(dataset.num_features, dataset.num_classes, layers=2, norm="lip").eval()
+    network = bare(dataset.num_features, dataset.num_classes, layers=2, norm="lip").eval()
     with torch.no_grad():
         alone, together = (network(data.graph, data.features) for data in (dataset, copies))
     for copy in range(3):

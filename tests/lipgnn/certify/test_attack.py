@@ -4,12 +4,12 @@ import math
 
 import pytest
 import torch
+from networks import bare
 
 from lipgnn.certify.attack import Target, attack, flips
 from lipgnn.certify.bounds import layer_bounds, network_bound
 from lipgnn.certify.perturbation import PerturbedNetwork
 from lipgnn.certify.radius import certified_radii, margins
-from lipgnn.network.deep import DeepGNN
 
 
 def certified(deep, graph, x):
@@ -27,7 +27,7 @@ def certified(deep, graph, x):
 def tight(reference):
     """A network that turns features round and adds nothing: logits ±(Qx)₁, and radii that are reached."""
     graph = reference.build([(i, i) for i in range(4)], nodes=4)
-    deep = DeepGNN(2, 2, model="gcn", layers=1, hidden=2, heads=1, activation="none").double().eval()
+    deep = bare(2, 2, model="gcn", layers=1, hidden=2, heads=1, activation="none").double().eval()
     with torch.no_grad():
         deep.encoder.weight.copy_(torch.linalg.qr(reference.normal(1, 2, 2))[0])
         deep.blocks[0].conv.weight.copy_(torch.eye(2))
@@ -47,7 +47,7 @@ def test_within_the_radius_nothing_flips_and_just_beyond_everything(tight):
 
 
 def test_nodes_are_attacked_farther_and_farther_until_all_have_fallen(reference):
-    deep = DeepGNN(3, 3, norm="lip", layers=1, hidden=2, heads=1, residual="identity")
+    deep = bare(3, 3, norm="lip", layers=1, hidden=2, heads=1, residual="identity")
     deep, graph = reference.redraw(deep, seed=1).eval(), reference.small_graph()
     perturbed, targets = certified(deep, graph, reference.normal(0, 7, 3))
     found = attack(perturbed, targets, 10, lambda text: None)

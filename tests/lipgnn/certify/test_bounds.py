@@ -6,10 +6,10 @@ from functools import partial
 import numpy as np
 import pytest
 import torch
+from networks import bare
 
 from lipgnn.certify import Bound, layer_bounds, network_bound
 from lipgnn.certify.bounds import GELU_SLOPE
-from lipgnn.network.deep import DeepGNN
 from lipgnn.norms import advance_all
 
 ATTENTION = ("gat", "gt")
@@ -45,7 +45,7 @@ def network(reference, seed=1, *, model="gat", feature=None, **options):
     """Three layers of width 4 in float64 and evaluation, with LipschitzNorm where there is attention."""
     torch.manual_seed(0)
     norms = (["lip"] if model in ATTENTION else []) + ([feature] if feature else [])
-    deep = DeepGNN(
+    deep = bare(
         3, 2, **{"layers": 3, "hidden": 2, "heads": 2, "norm": "+".join(norms) or "none"} | options, model=model
     )
     reference.redraw(deep, seed)

@@ -4,10 +4,10 @@ import math
 
 import pytest
 import torch
+from networks import bare
 
 from lipgnn.certify import empirical_bounds, layer_bounds
 from lipgnn.certify.empirical import largest_stretch
-from lipgnn.network.deep import DeepGNN
 
 
 @pytest.mark.parametrize("shape", [(3, 8), (8, 3), (1, 5)])
@@ -57,7 +57,7 @@ def test_constants_overflow_and_the_origin(reference):
 def test_of_every_block_it_is_that_of_the_whole_jacobian(options, reference):
     graph, x = reference.small_graph(), reference.normal(0, 7, 3)
     torch.manual_seed(0)
-    deep = reference.redraw(DeepGNN(3, 2, **{"layers": 3, "hidden": 2, "heads": 2} | options), seed=1).eval()
+    deep = reference.redraw(bare(3, 2, **{"layers": 3, "hidden": 2, "heads": 2} | options), seed=1).eval()
     found = empirical_bounds(deep, graph, x)
     inputs = deep.encoder(x).detach()
     start = inputs if deep.needs_start else None
@@ -71,5 +71,5 @@ def test_of_every_block_it_is_that_of_the_whole_jacobian(options, reference):
 
 def test_sparse_features_and_dropout_make_no_difference(reference):
     graph, x = reference.small_graph(), reference.normal(0, 7, 3)
-    deep = reference.redraw(DeepGNN(3, 2, layers=2, hidden=2, heads=2, dropout=0.5, layer_dropout=0.5), seed=1).train()
+    deep = reference.redraw(bare(3, 2, layers=2, hidden=2, heads=2, dropout=0.5, layer_dropout=0.5), seed=1).train()
     assert empirical_bounds(deep, graph, x.to_sparse().coalesce()) == pytest.approx(empirical_bounds(deep, graph, x))

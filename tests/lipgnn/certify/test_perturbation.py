@@ -1,12 +1,12 @@
 import pytest
 import torch
+from networks import bare
 
 from lipgnn.certify.perturbation import PerturbedNetwork, exact_copy
-from lipgnn.network.deep import DeepGNN
 
 
 def network(reference, in_feats=5, **options):
-    return reference.redraw(DeepGNN(in_feats, 2, **{"layers": 5, "hidden": 2, "heads": 2} | options), seed=1).eval()
+    return reference.redraw(bare(in_feats, 2, **{"layers": 5, "hidden": 2, "heads": 2} | options), seed=1).eval()
 
 
 @pytest.mark.parametrize("in_feats", [3, 9], ids=["narrow", "wide"])

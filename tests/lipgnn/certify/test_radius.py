@@ -4,10 +4,10 @@ import math
 
 import pytest
 import torch
+from networks import bare
 
 from lipgnn.certify.bounds import layer_bounds, network_bound
 from lipgnn.certify.radius import certified_radii, margins
-from lipgnn.network.deep import DeepGNN
 from lipgnn.norms import advance_all
 from lipgnn.runtime import dgl
 
@@ -69,7 +69,7 @@ def attacked(deep, graph, x, radii, *, steps=10):
 def test_a_thousand_attacks_flip_no_certified_node(options, reference):
     graph, x = reference.small_graph(), reference.normal(0, 7, 3)
     torch.manual_seed(0)
-    deep = DeepGNN(3, 3, **{"layers": 2, "hidden": 2, "heads": 2, "residual": "identity"} | options)
+    deep = bare(3, 3, **{"layers": 2, "hidden": 2, "heads": 2, "residual": "identity"} | options)
     deep = reference.redraw(deep, seed=1).eval().requires_grad_(False)
     # The singular vectors of bounded weights are from before the weights were drawn anew; they catch up.
     for _ in range(100):

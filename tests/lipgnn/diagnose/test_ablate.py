@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import pytest
 import torch
+from networks import bare
 
 from lipgnn.diagnose.ablate import PARTS, ablate, switched_off
 from lipgnn.diagnose.data import WholeData
 from lipgnn.errors import UsageError
 from lipgnn.measures.features import rank_one_residual
 from lipgnn.measures.walk import components
-from lipgnn.network.deep import DeepGNN
 
 
 @pytest.fixture
@@ -22,7 +22,7 @@ def data(reference):
 
 def network_of(**options):
     torch.manual_seed(0)
-    return DeepGNN(4, 3, layers=3, hidden=3, heads=2, **options).double().eval()
+    return bare(4, 3, layers=3, hidden=3, heads=2, **options).double().eval()
 
 
 WITHOUT = {"skip": {"residual": "none", "skip": "none"}, "mlp": {"mlp": "none"}, "norm": {"norm": "none"}}
@@ -85,6 +85,6 @@ def test_what_is_not_there_cannot_be_switched_off(data):
             ablate(network_of(norm="none", residual="none"), data, [part])
     with pytest.raises(UsageError, match="Unknown part"):
         ablate(network_of(), data, ["heads"])
-    reversible = DeepGNN(4, 3, layers=2, hidden=4, heads=2, stack="reversible", residual="identity").double()
+    reversible = bare(4, 3, layers=2, hidden=4, heads=2, stack="reversible", residual="identity").double()
     with pytest.raises(UsageError, match="reversible"):
         ablate(reversible, data, ["skip"])

@@ -9,10 +9,10 @@ from functools import reduce
 import numpy as np
 import pytest
 import torch
+from networks import bare
 
 from lipgnn.diagnose.paths import path_shares, single_paths
 from lipgnn.errors import RunFailed, UsageError
-from lipgnn.network.deep import DeepGNN
 
 PURE = [("gat", {}), ("gt", {"skip": "none"})]
 SKIPPING = [
@@ -28,7 +28,7 @@ SKIPPING = [
 def network(reference, model="gat", **options):
     """Three layers of two heads, width 4, with biases, in float64."""
     torch.manual_seed(0)
-    deep = DeepGNN(3, 2, **{"model": model, "layers": 3, "hidden": 2, "heads": 2, "activation": "none"} | options)
+    deep = bare(3, 2, **{"model": model, "layers": 3, "hidden": 2, "heads": 2, "activation": "none"} | options)
     if "weight_norm" in options:
         return deep.double()
     return reference.redraw(deep, seed=1)
@@ -141,7 +141,7 @@ def test_paths_are_those_of_the_network_without_dropout_in_float64(reference):
 def test_many_layers_and_heads_need_no_enumeration(reference):
     """(4 + 1)^40 paths; the sum is exact all the same."""
     torch.manual_seed(0)
-    deep = DeepGNN(3, 2, layers=40, hidden=2, heads=4, activation="none", residual="scaled")
+    deep = bare(3, 2, layers=40, hidden=2, heads=4, activation="none", residual="scaled")
     shares = path_shares(deep, reference.small_graph(), reference.normal(5, 7, 3, dtype=torch.float32))
     assert sum(shares.counts.values()) == 5**40
     assert shares.error < 1e-10

@@ -8,12 +8,12 @@ import weakref
 import numpy as np
 import pytest
 import torch
+from networks import bare
 
 from lipgnn.diagnose import profile as module
 from lipgnn.diagnose.data import WholeData
 from lipgnn.diagnose.profile import COLUMNS, profile
 from lipgnn.network.blocks import Branch
-from lipgnn.network.deep import DeepGNN
 from lipgnn.training.divergence import first_nonfinite_output
 
 LAYERS = 3
@@ -35,7 +35,7 @@ def data(reference):
 
 def network_of(**options):
     torch.manual_seed(0)
-    return DeepGNN(4, 3, layers=LAYERS, hidden=3, heads=2, **{"residual": "identity", **options}).double().eval()
+    return bare(4, 3, layers=LAYERS, hidden=3, heads=2, **{"residual": "identity", **options}).double().eval()
 
 
 def by_hand(network, data):
@@ -111,7 +111,7 @@ def test_every_number_is_what_its_definition_gives(data, reference, options):
 def test_of_a_deep_network_some_layers_are_looked_at_closely_and_all_if_asked(data, monkeypatch):
     monkeypatch.setattr(module, "CLOSE_LAYERS", 3)
     torch.manual_seed(0)
-    network = DeepGNN(4, 3, layers=8, hidden=3, heads=2, norm="lip", residual="scaled").double()
+    network = bare(4, 3, layers=8, hidden=3, heads=2, norm="lip", residual="scaled").double()
     some, every = profile(network, data).layers, profile(network, data, every_layer=True).layers
     close = {"dirichlet", "mad", "effective_rank", "rank", "entropy", "saturated"}
     for row, whole_row in zip(some, every, strict=True):
@@ -169,14 +169,14 @@ def test_a_sample_of_nodes_has_the_attention_they_have_in_the_whole_graph(refere
 
 @pytest.mark.parametrize("options", [{"norm": "pair", "norm_place": "pre"}, {"norm": "lip", "stack": "reversible"}])
 def test_where_attention_depends_on_more_than_neighbours_it_is_that_of_all_nodes(data, monkeypatch, options):
-    network = DeepGNN(4, 3, layers=2, hidden=4, heads=2, residual="identity", **options).double().eval()
+    network = bare(4, 3, layers=2, hidden=4, heads=2, residual="identity", **options).double().eval()
     of_all = [row["entropy"] for row in profile(network, data).layers]
     monkeypatch.setattr(module, "SAMPLE", 1)
     assert [row["entropy"] for row in profile(network, data).layers] == of_all
 
 
 def test_the_layers_of_a_reversible_stack_are_seen_as_well(data):
-    network = DeepGNN(4, 3, layers=2, hidden=4, heads=2, stack="reversible", residual="identity").double().eval()
+    network = bare(4, 3, layers=2, hidden=4, heads=2, stack="reversible", residual="identity").double().eval()
     rows = profile(network, data).layers
     assert all(row["grad_norm"] > 0 and row["feat_norm"] > 0 for row in rows)
 

@@ -16,13 +16,13 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from networks import bare
 from torch import nn
 
 from lipgnn.diagnose.paths import path_shares
 from lipgnn.measures import features as measures
 from lipgnn.measures.features import length, rank_one_residual, similarity
 from lipgnn.measures.walk import component_count, components, second_eigenvalue
-from lipgnn.network.deep import DeepGNN
 from lipgnn.nn import GATConv, TransformerConv
 from lipgnn.nn.attention import spread_of
 
@@ -59,9 +59,7 @@ def convolution(edges, nodes):
 def gcn(reference, **options):
     """Four features, three classes, width 5, in float64, weights of the usual size."""
     torch.manual_seed(0)
-    return DeepGNN(
-        4, 3, **{"model": "gcn", "layers": 4, "hidden": 5, "heads": 1, "activation": "none"} | options
-    ).double()
+    return bare(4, 3, **{"model": "gcn", "layers": 4, "hidden": 5, "heads": 1, "activation": "none"} | options).double()
 
 
 def gradients(deep, graph, x):
@@ -215,7 +213,7 @@ def test_a_seed_determines_every_measurement(reference):
 
     def measured(seed):
         torch.manual_seed(seed)
-        deep = DeepGNN(4, 3, layers=4, hidden=2, heads=2, residual="identity").double()
+        deep = bare(4, 3, layers=4, hidden=2, heads=2, residual="identity").double()
         features, found = gradients(deep, graph, x)
         return [similarity(value).item() for value in (*features, *found)]
 
@@ -226,7 +224,7 @@ def test_a_seed_determines_every_measurement(reference):
 def growth(dataset, **options):
     """μ(G⁰) / μ(G^L) at the start, of networks 64 wide, and how much of the features is left, both in float32."""
     torch.manual_seed(0)
-    deep = DeepGNN(dataset.num_features, 2, model="gcn", hidden=64, heads=1, activation="relu", **options)
+    deep = bare(dataset.num_features, 2, model="gcn", hidden=64, heads=1, activation="relu", **options)
     features, found = gradients(deep, dataset.graph, dataset.features)
     return (similarity(found[0]) / similarity(found[-1])).item(), similarity(features[-1])
 
@@ -253,7 +251,7 @@ def test_at_any_depth_bounded_maps_keep_gradients_at_their_size(model, norm, lay
     def growth(weight_norm):
         torch.manual_seed(0)
         options = {"model": model, "norm": norm, "layers": layers, "residual": "identity", "weight_norm": weight_norm}
-        deep = DeepGNN(planted.num_features, 2, hidden=4, heads=4, **options).double()
+        deep = bare(planted.num_features, 2, hidden=4, heads=4, **options).double()
         _, found = gradients(deep, planted.graph, planted.features.double())
         return (similarity(found[0]) / similarity(found[-1])).item()
 
@@ -317,7 +315,7 @@ def pure_attention(graph, **options):
     """r_ℓ after every layer of a stack without MLPs and activations, one head, orthogonal maps, n = 200."""
     torch.manual_seed(0)
     options = {"layers": 20, "hidden": 16, "heads": 1, "init": "orthogonal", "skip": "none"} | options
-    deep = DeepGNN(16, 2, model="gt", activation="none", **options).double()
+    deep = bare(16, 2, model="gt", activation="none", **options).double()
     labels, x = components(graph), torch.randn(graph.num_nodes(), 16, dtype=torch.float64)
     found = []
     with torch.no_grad():
@@ -358,7 +356,7 @@ def test_a_skip_keeps_the_rank_on_a_sparse_graph(four_regular):
 def test_attention_is_a_walk(model, reference):
     """R6: P1 = 1, and so for every product of such matrices."""
     graph = reference.small_graph()
-    deep = reference.redraw(DeepGNN(3, 2, model=model, layers=3, hidden=2, heads=2), seed=1)
+    deep = reference.redraw(bare(3, 2, model=model, layers=3, hidden=2, heads=2), seed=1)
     product = np.eye(7)
     for weights in deep.attention(graph, reference.normal(0, 7, 3)):
         matrix = np.zeros((7, 7))
@@ -375,7 +373,7 @@ def test_components_collapse_each_to_a_row_of_its_own(reference):
     graph = reference.build(edges, nodes=50)
     assert component_count(graph) == 2
     torch.manual_seed(0)
-    deep = DeepGNN(16, 2, model="gt", layers=6, hidden=16, heads=1, skip="none", init="orthogonal", activation="none")
+    deep = bare(16, 2, model="gt", layers=6, hidden=16, heads=1, skip="none", init="orthogonal", activation="none")
     deep.double()
     with torch.no_grad():
         x = deep.run(deep.blocks, graph, torch.randn(50, 16, dtype=torch.float64))
@@ -386,7 +384,7 @@ def test_components_collapse_each_to_a_row_of_its_own(reference):
 def test_the_order_of_nodes_changes_no_measurement(reference):
     """R8."""
     torch.manual_seed(0)
-    deep = DeepGNN(4, 3, layers=4, hidden=2, heads=2, residual="identity", activation="none").double()
+    deep = bare(4, 3, layers=4, hidden=2, heads=2, residual="identity", activation="none").double()
     order = [3, 0, 6, 2, 5, 1, 4]
     edges, x = reference.edges_of(reference.small_graph()), reference.normal(0, 7, 4)
     moved_edges, moved_x = [(order.index(j), order.index(i)) for j, i in edges], x[order]

@@ -4,10 +4,10 @@ import math
 
 import pytest
 import torch
+from networks import bare
 
 from lipgnn.errors import UsageError
 from lipgnn.network.blocks import Gate
-from lipgnn.network.deep import DeepGNN
 from lipgnn.network.hops import Hop
 from lipgnn.nn.attention import spread_of
 from lipgnn.runtime import dgl
@@ -17,7 +17,7 @@ WITH_VALUES = ["gat", "gt", "gcn"]
 
 def network(reference, **options):
     """Three features, two classes, width 2 · 2, in float64 and evaluation."""
-    return reference.redraw(DeepGNN(3, 2, **{"layers": 3, "hidden": 2, "heads": 2} | options), seed=1).eval()
+    return reference.redraw(bare(3, 2, **{"layers": 3, "hidden": 2, "heads": 2} | options), seed=1).eval()
 
 
 def by_hand(deep, graph, x, step):
@@ -158,19 +158,19 @@ def test_activations_computed_again_give_the_same_gradients(options, every, refe
 )
 def test_parts_that_do_not_go_together_are_refused(options, message):
     with pytest.raises(UsageError, match=message):
-        DeepGNN(3, 2, **options)
+        bare(3, 2, **options)
 
 
 def test_layers_that_start_from_zero_leave_the_features_as_they_are(reference):
     graph, x = reference.small_graph(), reference.normal(0, 7, 3, dtype=torch.float32)
     for options in ({}, {"mlp": "2x"}, {"model": "gt"}, {"model": "gcn"}, {"model": "gin"}):
-        deep = DeepGNN(3, 2, layers=4, residual="identity", init="zero-last", **options).eval()
+        deep = bare(3, 2, layers=4, residual="identity", init="zero-last", **options).eval()
         torch.testing.assert_close(deep(graph, x), deep.decoder(deep.encoder(x)), rtol=0, atol=0)
 
 
 def test_a_thousand_residual_layers_are_finite_where_maps_are_bounded(reference):
     graph, x = reference.small_graph(), reference.normal(0, 7, 3, dtype=torch.float32)
-    deep = DeepGNN(3, 2, layers=1000, hidden=2, heads=2, residual="identity", norm="lip", weight_norm="fix:4/L")
+    deep = bare(3, 2, layers=1000, hidden=2, heads=2, residual="identity", norm="lip", weight_norm="fix:4/L")
     out = deep(graph, x)
     out.square().sum().backward()
     assert out.isfinite().all() and all(p.grad.isfinite().all() for p in deep.parameters())

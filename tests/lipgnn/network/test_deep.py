@@ -7,6 +7,7 @@ import math
 
 import pytest
 import torch
+from networks import bare
 from torch import nn
 
 from lipgnn.catalog import ATTENTION_MODELS, FEATURE_NORMS, MODELS, STACKS
@@ -26,7 +27,7 @@ RESIDUALS = ["none", "identity", "scaled"]
 
 def network(reference, *, seed: int = 1, **options) -> DeepGNN:
     """Three features, two classes, width 2 · 2, in float64, without dropout unless asked for."""
-    return reference.redraw(DeepGNN(3, 2, **{"layers": 3, "hidden": 2, "heads": 2} | options), seed=seed)
+    return reference.redraw(bare(3, 2, **{"layers": 3, "hidden": 2, "heads": 2} | options), seed=seed)
 
 
 def sparse_features(reference) -> torch.Tensor:
@@ -41,7 +42,7 @@ def sparse_features(reference) -> torch.Tensor:
 @pytest.mark.parametrize("model", MODELS)
 def test_any_depth_builds_and_has_finite_gradients(model, layers, reference):
     torch.manual_seed(0)
-    deep = DeepGNN(3, 2, model=model, layers=layers, hidden=2, heads=2)
+    deep = bare(3, 2, model=model, layers=layers, hidden=2, heads=2)
     assert len(deep.blocks) == layers
     out = deep(reference.small_graph(), reference.normal(0, 7, 3, dtype=torch.float32))
     out.square().sum().backward()
@@ -55,7 +56,7 @@ def test_any_depth_builds_and_has_finite_gradients(model, layers, reference):
 def test_a_thousand_layers_are_finite_at_the_start(model, residual, reference):
     torch.manual_seed(0)
     options = {"norm": "lip"} if model in ATTENTION_MODELS else {}
-    deep = DeepGNN(3, 2, model=model, layers=1000, hidden=2, heads=2, residual=residual, **options)
+    deep = bare(3, 2, model=model, layers=1000, hidden=2, heads=2, residual=residual, **options)
     path = [(i, (i + 1) % 5) for i in range(5)]
     graph = reference.build(path + [(i, i) for i in range(5)], nodes=5)
     with torch.no_grad():
@@ -64,7 +65,7 @@ def test_a_thousand_layers_are_finite_at_the_start(model, residual, reference):
 
 def test_lipschitz_norm_keeps_a_gradient_at_the_first_of_64_layers(reference):
     torch.manual_seed(0)
-    deep = DeepGNN(3, 2, layers=64, hidden=2, heads=2, norm="lip", residual="scaled")
+    deep = bare(3, 2, layers=64, hidden=2, heads=2, norm="lip", residual="scaled")
     deep(reference.small_graph(), reference.normal(0, 7, 3, dtype=torch.float32)).square().sum().backward()
     for parameter in (deep.blocks[0].conv.fc.weight, deep.blocks[0].conv.attn_l, deep.encoder.weight):
         assert parameter.grad.isfinite().all() and parameter.grad.any()
@@ -74,7 +75,7 @@ def test_lipschitz_norm_keeps_a_gradient_at_the_first_of_64_layers(reference):
 def test_every_model_with_every_norm_trains_all_of_its_parameters(model, norm, reference):
     torch.manual_seed(0)
     options = {"layers": 3, "hidden": 2, "heads": 2, "residual": "identity", "dropout": 0.1, "attn_dropout": 0.1}
-    deep = DeepGNN(3, 2, model=model, norm=norm, **options)
+    deep = bare(3, 2, model=model, norm=norm, **options)
     out = deep(reference.small_graph(), reference.normal(0, 7, 3, dtype=torch.float32))
     assert out.shape == (7, 2) and out.isfinite().all()
     nn.functional.cross_entropy(out, torch.arange(7) % 2).backward()
@@ -110,7 +111,7 @@ def test_the_stack_is_the_composition_of_its_parts(residual, model, norm, refere
 
 
 def test_layers_share_no_weights(reference):
-    deep = DeepGNN(3, 2, layers=3, hidden=2, heads=2, norm="lip+layer")
+    deep = bare(3, 2, layers=3, hidden=2, heads=2, norm="lip+layer")
     pointers = [parameter.data_ptr() for parameter in deep.parameters()]
     assert len(set(pointers)) == len(pointers) == 4 + 3 * 6
 
@@ -133,10 +134,10 @@ def test_activations(activation, reference):
 
 def test_the_norm_and_kappa_reach_every_layer(reference):
     for model in ATTENTION_MODELS:
-        deep = DeepGNN(3, 2, model=model, layers=3, norm="pair-si+lip", kappa=0.25)
+        deep = bare(3, 2, model=model, layers=3, norm="pair-si+lip", kappa=0.25)
         assert [block.conv.norm.kappa for block in deep.blocks] == [0.25] * 3
         assert all(block.norm.individually for block in deep.blocks)
-        assert all(block.conv.norm is None for block in DeepGNN(3, 2, model=model, norm="pair").blocks)
+        assert all(block.conv.norm is None for block in bare(3, 2, model=model, norm="pair").blocks)
 
 
 def test_dropout_before_encoder_and_decoder_and_on_attention_in_training_only(reference):
@@ -164,11 +165,11 @@ def test_dropout_of_a_layer_leaves_its_residual_alone(stack, reference):
 
 
 def test_unknown_names_are_refused_with_the_valid_ones():
-    with pytest.raises(UsageError, match="Unknown model 'gta'") as caught:
-        DeepGNN(3, 2, model="gta")
+    with pytest.raises(UsageError, match="Unknown value of model 'gta'") as caught:
+        bare(3, 2, model="gta")
     assert all(name in caught.value.hint for name in MODELS)
     with pytest.raises(UsageError, match="Unknown norm 'lipp'"):
-        DeepGNN(3, 2, norm="lipp+pair")
+        bare(3, 2, norm="lipp+pair")
 
 
 def test_a_specification_builds_the_network_it_describes(reference):
@@ -189,7 +190,7 @@ def test_a_specification_builds_the_network_it_describes(reference):
     torch.manual_seed(0)
     built = DeepGNN.from_spec(spec, 3, 2)
     torch.manual_seed(0)
-    direct = DeepGNN(3, 2, **values).double()
+    direct = bare(3, 2, **values).double()
     assert repr(built) == repr(direct)
     assert all(parameter.dtype == torch.float64 for parameter in built.parameters())
     graph, x = reference.small_graph(), reference.normal(0, 7, 3)

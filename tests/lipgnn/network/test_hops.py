@@ -2,8 +2,8 @@
 
 import pytest
 import torch
+from networks import bare
 
-from lipgnn.network.deep import DeepGNN
 from lipgnn.network.hops import Hop, convolve, per_block, targets_of
 from lipgnn.nn import GATConv, GGNNConv, GINConv
 from lipgnn.runtime import dgl
@@ -29,7 +29,7 @@ def neighbourhood(graph):
 def test_with_all_neighbours_the_targets_get_what_they_get_on_the_whole_graph(graph, neighbourhood, model, residual):
     hops, inputs, outputs = neighbourhood
     norm = "lip+layer" if model in ("gat", "gt") else "layer"
-    network = DeepGNN(5, 3, model=model, layers=2, hidden=4, heads=2, norm=norm, residual=residual).eval()
+    network = bare(5, 3, model=model, layers=2, hidden=4, heads=2, norm=norm, residual=residual).eval()
     x = torch.randn(30, 5)
     with torch.no_grad():
         expected = network(graph, x)[outputs]
@@ -39,7 +39,7 @@ def test_with_all_neighbours_the_targets_get_what_they_get_on_the_whole_graph(gr
 @pytest.mark.parametrize("model", ["gat", "ggnn"])
 def test_gradients_are_those_of_the_targets_on_the_whole_graph(graph, neighbourhood, model):
     hops, inputs, outputs = neighbourhood
-    network = DeepGNN(5, 3, model=model, layers=2, hidden=2, heads=2, residual="identity", kernel="dgl")
+    network = bare(5, 3, model=model, layers=2, hidden=2, heads=2, residual="identity", kernel="dgl")
     x = torch.randn(30, 5)
     parameters = list(network.parameters())
     whole = torch.autograd.grad(network(graph, x)[outputs].square().sum(), parameters)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 import torch
+from networks import bare
 from torch import nn
 
-from lipgnn.network.deep import DeepGNN
 from lipgnn.network.recompute import Randomness, buffers_kept
 
 CASES = [
@@ -22,7 +22,7 @@ CASES = [
 def step(reference, every: int, **options):
     """Logits, gradients, buffers and the next random number after one step with everything random switched on."""
     torch.manual_seed(0)
-    deep = DeepGNN(
+    deep = bare(
         3,
         2,
         layers=7,
@@ -49,7 +49,7 @@ def test_a_step_with_checkpoints_is_the_step_without_bit_for_bit(model, norm, ev
 
 @pytest.mark.parametrize(("every", "twice"), [(1, 6), (2, 5), (3, 4), (4, 3), (7, 0), (9, 0)])
 def test_all_blocks_but_the_last_few_are_computed_twice(every, twice, reference):
-    deep = DeepGNN(3, 2, layers=7, hidden=2, heads=2, recompute_every=every)
+    deep = bare(3, 2, layers=7, hidden=2, heads=2, recompute_every=every)
     calls = [0] * 7
     for number, block in enumerate(deep.blocks):
         block.register_forward_pre_hook(lambda *_, number=number: calls.__setitem__(number, calls[number] + 1))
@@ -76,7 +76,7 @@ def saved_bytes(deep, reference) -> int:
 
 def test_fewer_activations_are_kept(reference):
     options = {"layers": 16, "hidden": 2, "heads": 2, "norm": "lip", "residual": "scaled", "kernel": "dgl"}
-    kept = {every: saved_bytes(DeepGNN(3, 2, recompute_every=every, **options), reference) for every in (0, 8, 4)}
+    kept = {every: saved_bytes(bare(3, 2, recompute_every=every, **options), reference) for every in (0, 8, 4)}
     assert kept[4] < 0.45 * kept[0] and kept[8] < 0.7 * kept[0]
 
 

@@ -7,6 +7,7 @@ import math
 
 import pytest
 import torch
+from networks import bare
 from torch import nn
 
 from lipgnn.catalog import ATTENTION_MODELS, FEATURE_NORMS, MODELS
@@ -26,7 +27,7 @@ PAIRS = [
 def network(reference, *, dtype=torch.float64, **options) -> DeepGNN:
     torch.manual_seed(0)
     values = {"layers": 5, "hidden": 4, "heads": 2, "residual": "scaled", "stack": "reversible"} | options
-    return DeepGNN(3, 2, **values).to(dtype)
+    return bare(3, 2, **values).to(dtype)
 
 
 def step(deep: DeepGNN, reference, run=None):

@@ -1,4 +1,3 @@
-import csv
 from dataclasses import replace
 
 import numpy as np
@@ -72,30 +71,6 @@ def test_a_kept_row_gives_way_only_to_a_run_computed_anew(tmp_path, rows, write_
     assert read_kept(other)[0]["test_score"] == rows[0]["test_score"]
     keep(tmp_path / "two", STUDY, anew=[rows[0]["run_id"]])
     assert read_kept(other)[0]["test_score"] == 0.75
-
-
-def test_a_kept_row_with_the_id_of_an_older_version_gives_way_to_the_same_run(tmp_path, rows, write_store):
-    write_store(tmp_path / "one", rows[:1])
-    path, _ = keep(tmp_path / "one", STUDY)
-    other = kept_path(tmp_path / "two", "trial")
-    other.parent.mkdir(parents=True)
-    other.write_text(path.read_text().replace(rows[0]["run_id"], "0" * 12))
-    write_store(tmp_path / "two", rows[:1])
-    assert len(results_of(STUDY, tmp_path / "two")[0].rows) == 1
-    assert keep(tmp_path / "two", STUDY)[1] == 1
-    assert read_kept(other)[0]["run_id"] == rows[0]["run_id"]
-
-
-def test_a_number_that_older_rows_lack_is_not_kept_as_if_there_were_none(tmp_path, rows, write_store):
-    """An empty cell of epochs_to_90 would say that the older run never came there."""
-    write_store(tmp_path, [{**rows[0], "epochs_to_90": 7}, {**rows[1], "epochs_to_90": None}])
-    path, _ = keep(tmp_path, STUDY)
-    assert [row["epochs_to_90"] for row in read_kept(path)] == [7, None]
-    header, *lines = csv.reader(path.read_text().splitlines())
-    place = header.index("epochs_to_90")
-    path.write_text("".join(",".join(line[:place] + line[place + 1 :]) + "\n" for line in (header, lines[0])))
-    keep(tmp_path, STUDY)
-    assert [row.get("epochs_to_90", "unknown") for row in read_kept(path)] == ["unknown", None]
 
 
 def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path, rows, write_store):

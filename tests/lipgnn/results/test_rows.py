@@ -8,7 +8,6 @@ from hypothesis import strategies as st
 from lipgnn.errors import DataError, LipgnnError, UsageError
 from lipgnn.results.rows import VALUES, read_results
 from lipgnn.results.store import COLUMNS
-from lipgnn.spec.run import LATER
 
 
 def to_csv(rows, columns=COLUMNS):
@@ -75,31 +74,11 @@ def test_the_same_run_with_another_result_is_refused(rows, path):
         assert part in caught.value.message
 
 
-@pytest.mark.parametrize("column", [name for name in COLUMNS if name not in (*LATER, "epochs_to_90")])
+@pytest.mark.parametrize("column", COLUMNS)
 def test_a_missing_column_is_named(rows, path, column):
     path.write_text(to_csv([{**row} for row in rows]).replace(column, "other", 1))
     with pytest.raises(DataError, match=f"column '{column}'"):
         read_results([path])
-
-
-@pytest.mark.parametrize("column", LATER)
-def test_rows_from_before_a_column_existed_have_what_was_then(rows, path, column):
-    older = [{name: value for name, value in row.items() if name != column} for row in rows]
-    path.write_text(to_csv(older, [name for name in COLUMNS if name != column]))
-    assert [row[column] for row in read_results([path]).rows] == [LATER[column]] * len(rows)
-
-
-def test_rows_from_before_a_number_was_kept_do_not_have_it_at_all(rows, path, write_store, tmp_path):
-    """An empty number says that there was none, which is another thing."""
-    path.write_text(to_csv([row | {"epochs_to_90": None} for row in rows]))
-    assert {row["epochs_to_90"] for row in read_results([path]).rows} == {None}
-    older = [{name: value for name, value in row.items() if name != "epochs_to_90"} for row in rows]
-    path.write_text(to_csv(older, [name for name in COLUMNS if name != "epochs_to_90"]))
-    assert read_results([path]).rows == older
-    path.write_text(to_csv([row | {"epochs_to_90": "?"} for row in rows]))
-    assert read_results([path]).rows == older
-    # The same runs from where the number is known do not contradict.
-    assert len(read_results([path, write_store(tmp_path / "store", rows)]).rows) == len(rows)
 
 
 @pytest.mark.parametrize(

@@ -5,7 +5,7 @@ import pytest
 
 from lipgnn.errors import DataError, UsageError
 from lipgnn.results.claims import Held
-from lipgnn.results.store import COLUMNS, RESULT_FIELDS, Store, to_csv
+from lipgnn.results.store import COLUMNS, RESULT_FIELDS, Store
 from lipgnn.spec.run import FIELDS, RunSpec
 
 
@@ -31,8 +31,8 @@ def finished(store):
 
 def test_the_columns_are_those_of_the_contract():
     contract = (
-        "run_id status epochs_run best_epoch epochs_to_90 train_score val_score test_score last_test_score train_loss val_loss "
-        "max_grad_norm parameters seconds seconds_per_epoch peak_memory_mb fingerprint version command"
+        "run_id status metric epochs_run best_epoch epochs_to_90 train_score val_score test_score last_test_score "
+        "train_loss val_loss max_grad_norm parameters seconds seconds_per_epoch peak_memory_mb fingerprint version command"
     )
     assert " ".join(RESULT_FIELDS) == contract
     assert (*FIELDS, *RESULT_FIELDS) == COLUMNS
@@ -155,25 +155,3 @@ def test_clearing_a_run_keeps_only_the_claim(finished):
     with run.claim():
         run.clear()
         assert [path.name for path in run.path.iterdir()] == ["claim"]
-
-
-def test_epochs_to_90_of_results_from_before_it_was_kept_come_from_the_log(finished):
-    for run_id, accuracies in (("aa11", (0.5, 0.9, 0.8)), ("ab22", (0.1, 0.2))):
-        run = finished.run(run_id)
-        content = json.loads(run.result_path.read_text())
-        del content["epochs_to_90"]
-        run.result_path.write_text(json.dumps(content))
-        for epoch, accuracy in enumerate(accuracies, start=1):
-            run.append_log({"epoch": epoch, "train_score": accuracy})
-    assert {row["run_id"]: row["epochs_to_90"] for row in finished.published()} == {"aa11": 2, "ab22": None}
-    assert finished.run("aa11").result()["epochs_to_90"] == 2
-    finished.rebuild_csv()
-    rows = csv.DictReader(finished.csv_path.read_text().splitlines())
-    assert [row["epochs_to_90"] for row in rows] == ["", "2"]
-
-
-def test_what_a_row_does_not_know_is_not_written_as_empty(finished):
-    (first, *_) = finished.published()
-    del first["epochs_to_90"]
-    (row,) = csv.DictReader(to_csv([first]).decode().splitlines())
-    assert row["epochs_to_90"] == "?"

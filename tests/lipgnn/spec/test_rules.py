@@ -4,7 +4,7 @@ import pytest
 
 from lipgnn.catalog import SCORE_NORMS
 from lipgnn.errors import UsageError
-from lipgnn.network.build import Architecture
+from lipgnn.spec.network import NetworkSpec
 from lipgnn.spec.rules import check_batches, check_network, check_recomputation
 from lipgnn.spec.run import RunSpec
 
@@ -43,7 +43,7 @@ def test_parts_that_do_not_go_together_are_refused(others, problem):
     assert caught.value.hint
 
 
-@pytest.mark.parametrize("kind", [RunSpec, Architecture])
+@pytest.mark.parametrize("kind", [RunSpec, NetworkSpec])
 @pytest.mark.parametrize("others, problem", REFUSED)
 def test_runs_and_networks_are_held_to_it(kind, others, problem):
     with pytest.raises(UsageError, match=problem):

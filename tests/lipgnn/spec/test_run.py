@@ -7,21 +7,26 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lipgnn.errors import UsageError
-from lipgnn.spec.run import FIELDS, HOW, LATER, RunSpec, parse_value
+from lipgnn.spec.options import GROUPS
+from lipgnn.spec.run import FIELDS, HOW, RunSpec, parse_value
 
 NUMBERS = [name for name, field in FIELDS.items() if field.type in ("int", "float")]
 CHOICES = [name for name, field in FIELDS.items() if "choices" in field.metadata]
 
 
-def test_the_fields_are_those_of_the_contract_in_their_order():
-    contract = (
-        "dataset split missing model layers hidden heads norm kappa residual weight_norm activation dropout "
-        "attn_dropout features lr weight_decay schedule epochs patience select seed device dtype kernel"
-    )
-    # Additions to the contract's list.
-    added = ["clip", "stack", "recompute_every", "layer_dropout", "norm_place", "batch_size", "fanout", "eval_every"]
-    added += ["alpha", "beta", "skip", "mlp", "init", "layer_weight_decay"]
-    assert " ".join(name for name in FIELDS if name not in added) == contract
+def test_the_fields_are_those_of_the_contract_group_by_group():
+    groups = {
+        "data": "dataset split missing features",
+        "network": "model layers hidden heads activation skip mlp dropout layer_dropout attn_dropout",
+        "depth and norms": "norm kappa norm_place weight_norm residual alpha beta init stack",
+        "training": "lr weight_decay layer_weight_decay clip schedule batch_size fanout eval_every epochs patience "
+        "select seed dtype",
+        "compute": "kernel recompute_every device",
+    }
+    assert list(FIELDS) == " ".join(groups.values()).split()
+    assert tuple(groups) == GROUPS
+    for group, names in groups.items():
+        assert [name for name, field in FIELDS.items() if field.metadata["group"] == group] == names.split()
 
 
 def test_a_spec_cannot_be_changed():
@@ -91,11 +96,25 @@ def test_where_and_how_is_no_part_of_the_run(name, value):
     assert RunSpec(**{name: value}).run_id("f") == RunSpec().run_id("f")
 
 
-def test_a_later_field_leaves_the_ids_of_older_runs_as_they_were():
-    older = {name: value for name, value in RunSpec().to_dict().items() if name not in (*LATER, *HOW)}
-    canonical = json.dumps({"schema": 1, "fingerprint": "f", "spec": older}, sort_keys=True)
+def test_the_id_is_the_hash_of_what_is_computed_on_which_data():
+    what = {name: value for name, value in RunSpec().to_dict().items() if name not in HOW}
+    canonical = json.dumps({"schema": 2, "fingerprint": "f", "spec": what}, sort_keys=True)
     assert RunSpec().run_id("f") == hashlib.sha256(canonical.encode()).hexdigest()[:12]
-    assert RunSpec(stack="reversible").run_id("f") != RunSpec().run_id("f")
+
+
+def test_another_way_to_compute_is_not_checked_as_another_run(monkeypatch):
+    spec = RunSpec(stack="reversible")
+    with monkeypatch.context() as patch:
+        patch.setattr("lipgnn.spec.network.check_network", lambda spec: pytest.fail("the network was checked again"))
+        changed = spec.computed(device="cpu", kernel="dgl", recompute_every="0")
+    assert (changed.device, changed.kernel, changed.recompute_every) == ("cpu", "dgl", "0")
+    assert (spec.device, spec.kernel) == ("auto", "auto")
+    assert changed.run_id("f") == spec.run_id("f")
+    assert changed == spec.with_values(device="cpu", kernel="dgl", recompute_every="0")
+    with pytest.raises(UsageError, match="Unknown way to compute 'layers'"):
+        spec.computed(layers="3")
+    with pytest.raises(UsageError, match="Unknown value of kernel 'fast'"):
+        spec.computed(kernel="fast")
 
 
 @pytest.mark.parametrize("value", ["-1", "often", "1.5", ""])

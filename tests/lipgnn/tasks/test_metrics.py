@@ -20,7 +20,7 @@ def evaluator():
 def test_accuracy_is_that_of_ogb(evaluator):
     logits, labels = torch.randn(200, 40), torch.randint(40, (200,))
     theirs = evaluator("ogbn-arxiv").eval({"y_true": labels[:, None], "y_pred": logits.argmax(1, keepdim=True)})
-    assert metrics.score("accuracy", logits, labels).item() == pytest.approx(theirs["accuracy"])
+    assert metrics.score("accuracy", logits, labels).item() == pytest.approx(theirs["acc"])
 
 
 def test_roc_auc_is_that_of_ogb(evaluator):
@@ -28,7 +28,7 @@ def test_roc_auc_is_that_of_ogb(evaluator):
     logits, labels = torch.randn(150, 112).round(decimals=1), torch.randint(2, (150, 112)).float()
     labels[:, 3], labels[:, 7] = 0, 1
     theirs = evaluator("ogbn-proteins").eval({"y_true": labels, "y_pred": logits})
-    assert metrics.score("roc-auc", logits, labels).item() == pytest.approx(theirs["roc-auc"])
+    assert metrics.score("roc-auc", logits, labels).item() == pytest.approx(theirs["rocauc"])
 
 
 def test_roc_auc_is_the_share_of_pairs_in_the_right_order():

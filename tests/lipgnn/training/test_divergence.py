@@ -1,14 +1,14 @@
 import pytest
 import torch
+from networks import bare
 
-from lipgnn.network.deep import DeepGNN
 from lipgnn.runtime import dgl
 from lipgnn.training.divergence import first_nonfinite_gradient, first_nonfinite_output
 
 
 @pytest.fixture
 def network():
-    return DeepGNN(3, 2, layers=4, hidden=2, heads=2, residual="identity").eval()
+    return bare(3, 2, layers=4, hidden=2, heads=2, residual="identity").eval()
 
 
 @pytest.fixture

@@ -5,13 +5,15 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from pathlib import Path
 
+import networks
 import pytest
 import torch
+from networks import bare
 from torch import nn
 
 from lipgnn.datasets import load
-from lipgnn.network.deep import DeepGNN
 from lipgnn.spec.run import RunSpec
 from lipgnn.training.memory import COPIES, MARGIN, Estimate, _Allocations, estimate, plan_memory
 from lipgnn.training.state import Training
@@ -30,7 +32,7 @@ def loss(logits):
 
 def network(**options):
     torch.manual_seed(0)
-    return DeepGNN(3, 2, **{"hidden": 8, "heads": 4, "residual": "scaled", "attn_dropout": 0.2} | options)
+    return bare(3, 2, **{"hidden": 8, "heads": 4, "residual": "scaled", "attn_dropout": 0.2} | options)
 
 
 @pytest.mark.parametrize("stack", [{}, {"recompute_every": 1}, {"recompute_every": 4}, {"stack": "reversible"}])
@@ -165,9 +167,11 @@ def test_a_big_run_is_notable():
 # Every configuration in a child that inherits the imports, whose largest memory is its own.
 MEASURE = """
 import json, os, sys
+sys.path.insert(0, sys.argv[2])
 import torch
+import networks
+from networks import bare
 from lipgnn.training.memory import estimate
-from lipgnn.network.deep import DeepGNN
 from lipgnn.runtime import dgl, peak_memory_mb
 from lipgnn.memory import memory_returned
 
@@ -176,7 +180,7 @@ def measure(options):
     nodes, edges = 12_000, 50_000
     graph = dgl.add_self_loop(dgl.graph(tuple(torch.randint(nodes, (2, edges), generator=draw)), num_nodes=nodes))
     x, labels = torch.randn(nodes, 32, generator=draw), torch.randint(5, (nodes,), generator=draw)
-    network = DeepGNN(32, 5, hidden=16, heads=8, residual="scaled", **options)
+    network = bare(32, 5, hidden=16, heads=8, residual="scaled", **options)
     loss = lambda logits: torch.nn.functional.cross_entropy(logits, labels)
     expected = estimate(network, graph, x, loss)
     with memory_returned():
@@ -197,7 +201,11 @@ def test_the_estimate_is_within_a_quarter_of_what_the_system_measures():
         {"model": "gat", "norm": "lip", "layers": 12, "recompute_every": 6},
         {"model": "gat", "norm": "lip", "layers": 4, "stack": "reversible"},
     ]
-    done = subprocess.run([sys.executable, "-c", MEASURE, json.dumps(cases)], capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-c", MEASURE, json.dumps(cases), str(Path(networks.__file__).parent)],
+        capture_output=True,
+        text=True,
+    )
     assert done.returncode == 0 and not done.stderr, done.stderr
     measured = [json.loads(line) for line in done.stdout.splitlines()]
     assert len(measured) == 3

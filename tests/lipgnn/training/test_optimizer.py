@@ -9,9 +9,9 @@ import tempfile
 
 import pytest
 import torch
+from networks import bare
 from torch import nn
 
-from lipgnn.network.deep import DeepGNN
 from lipgnn.spec.run import RunSpec
 from lipgnn.training.optimizer import adam, schedule, watches, without_infinities
 
@@ -37,7 +37,7 @@ def test_is_adam_in_one_call():
 def test_layers_have_their_own_weight_decay_and_nothing_else_has_it():
     """Without gradients, Adam moves by the sign of what the penalty adds: zero weight decay moves nothing."""
     spec = RunSpec(lr=0.5, weight_decay=0.0, layer_weight_decay="0.01")
-    network = DeepGNN(4, 3, layers=3, hidden=2, heads=2)
+    network = bare(4, 3, layers=3, hidden=2, heads=2)
     optimizer = adam(network, spec)
     assert sorted(len(group["params"]) for group in optimizer.param_groups) == sorted(
         [

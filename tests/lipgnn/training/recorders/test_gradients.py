@@ -3,8 +3,8 @@ import dataclasses
 import numpy as np
 import pytest
 import torch
+from networks import bare
 
-from lipgnn.network.deep import DeepGNN
 from lipgnn.results.recordings import GRADIENTS, read_recording
 from lipgnn.training.checkpoint import CheckpointFile
 from lipgnn.training.recorders.gradients import GradientRecorder
@@ -190,5 +190,5 @@ def test_the_device_is_not_waited_for(training, monkeypatch):
 
 def test_every_kind_of_layer_has_matrices_to_look_at():
     for model in ("gat", "gt", "gcn", "gin", "ggnn"):
-        network = DeepGNN(5, 3, model=model, layers=2)
+        network = bare(5, 3, model=model, layers=2)
         assert all(any(p.dim() == 2 for p in block.parameters()) for block in network.blocks)

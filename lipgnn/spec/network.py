@@ -1,0 +1,101 @@
+"""What a network is: the options its layers depend on, checked once, whoever builds it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+from lipgnn.catalog import (
+    ACTIVATIONS,
+    FEATURE_NORMS,
+    INITS,
+    KERNELS,
+    MLPS,
+    MODELS,
+    NO_NORM,
+    NORM_PLACES,
+    RESIDUALS,
+    SCORE_NORMS,
+    SKIPS,
+    STACKS,
+    parse_weight_norm,
+)
+from lipgnn.errors import UsageError
+from lipgnn.spec.options import checked, option
+from lipgnn.spec.rules import check_network, check_recomputation
+
+_NORM_NAMES = ", ".join([NO_NORM, *SCORE_NORMS, *FEATURE_NORMS])
+_NETWORK, _DEPTH, _COMPUTE = "network", "depth and norms", "compute"
+
+
+@dataclass(frozen=True, kw_only=True)
+class NetworkSpec:
+    """A deep network, whatever it is trained on. A run specification is one of these with data and training added.
+
+    Raises
+    ------
+    UsageError : a value of the wrong type, outside its limits, or in contradiction to another.
+    """
+
+    model: str = option(_NETWORK, "gat", "The kind of layer.", catalog=MODELS)
+    layers: int = option(_NETWORK, 10, "The number of layers.", low=1)
+    hidden: int = option(_NETWORK, 8, "The width of one head; the network is heads × hidden wide.", low=1)
+    heads: int = option(_NETWORK, 8, "The number of heads.", low=1)
+    activation: str = option(_NETWORK, "elu", "The activation after every layer.", choices=ACTIVATIONS)
+    skip: str = option(_NETWORK, "own", "Whether gt layers have their own linear skip.", choices=SKIPS)
+    mlp: str = option(_NETWORK, "none", "The MLP that follows every layer.", catalog=MLPS)
+    dropout: float = option(_NETWORK, 0.6, "Dropout on the input of encoder and decoder.", low=0, below=1)
+    layer_dropout: float = option(_NETWORK, 0.0, "Dropout on the input of every layer.", low=0, below=1)
+    attn_dropout: float = option(_NETWORK, 0.0, "Dropout on the attention weights of every layer.", low=0, below=1)
+    norm: str = option(_DEPTH, "lip", f"The score norm and the feature norm, joined by +: {_NORM_NAMES}.")
+    kappa: float = option(_DEPTH, 4.0, "LipschitzNorm keeps scores within ±1/kappa.", low=1e-6, high=1e6)
+    norm_place: str = option(_DEPTH, "branch", "Where the feature norm acts.", catalog=NORM_PLACES)
+    weight_norm: str = option(
+        _DEPTH,
+        NO_NORM,
+        "The largest singular value of every linear map: none, cap:C or fix:C, where C is a number or, say, 4/L.",
+    )
+    residual: str = option(_DEPTH, "scaled", "What becomes of a layer's input.", catalog=RESIDUALS)
+    alpha: float = option(
+        _DEPTH, 0.1, "The share of the first features in every layer, with --residual initial.", low=0, high=1
+    )
+    beta: float = option(
+        _DEPTH, 0.5, "Layer l maps by (1−b) I + b W with b = log(beta/l + 1), with --residual initial.", low=0, high=10
+    )
+    init: str = option(_DEPTH, "glorot", "How the maps of a layer start.", catalog=INITS)
+    stack: str = option(_DEPTH, "plain", "How blocks follow each other.", catalog=STACKS)
+    kernel: str = option(_COMPUTE, "auto", "What computes the attention.", catalog=KERNELS)
+    recompute_every: str = option(
+        _COMPUTE,
+        "auto",
+        "Keep the activations of every K-th block only and recompute the rest; 0 is off, auto looks at free memory.",
+        or_number=True,
+    )
+
+    def __post_init__(self) -> None:
+        for one in fields(self):
+            object.__setattr__(self, one.name, checked(one, getattr(self, one.name)))
+        # One spelling, so that one run has one id.
+        object.__setattr__(self, "weight_norm", str(parse_weight_norm(self.weight_norm) or NO_NORM))
+        check_network(self)
+        check_recomputation(self.stack, self.recomputed_blocks)
+
+    @property
+    def width(self) -> int:
+        """The width of the network throughout, whatever the kind of layer, so that kinds are compared at equal width."""
+        return self.hidden * self.heads
+
+    @property
+    def scale(self) -> float:
+        """The factor of what a layer adds to its input."""
+        return self.layers**-0.5 if self.residual == "scaled" else 1.0
+
+    @property
+    def recomputed_blocks(self) -> int:
+        """The distance of the blocks whose input is kept, as far as it is known before the run: 0 for auto."""
+        if self.recompute_every == "auto":
+            return 0
+        if not self.recompute_every.isdecimal():
+            raise UsageError(
+                f"recompute_every must be auto or a whole number, got {self.recompute_every!r}.", "0 is off."
+            )
+        return int(self.recompute_every)

@@ -1,0 +1,76 @@
+"""Options of runs as dataclass fields: a default, a help text, a group, and limits that are checked in one place."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import Field, field
+from typing import Any
+
+from lipgnn.errors import UsageError, unknown_name
+
+# The groups of options, in the order in which help texts and result columns have them.
+GROUPS = ("data", "network", "depth and norms", "training", "compute")
+
+_TYPES = {"str": str, "int": int, "float": float}
+_WORDS = {str: "a text", int: "a whole number", float: "a number"}
+
+
+def option(group: str, default: Any, description: str, **limits: Any) -> Any:
+    """A dataclass field with its group, help text and limits.
+
+    Parameters
+    ----------
+    group : one of GROUPS.
+    limits : choices, low, high (both included), below (excluded); `or_number` for text that may be given as a number;
+        `catalog`, the dictionary of entries that describes the choices.
+    """
+    if "catalog" in limits:
+        limits.setdefault("choices", tuple(limits["catalog"]))
+    return field(default=default, metadata={"group": group, "help": description, **limits})
+
+
+def type_of(option: Field) -> type:
+    """The type of an option's values."""
+    return _TYPES[option.type]
+
+
+def checked(option: Field, value: Any) -> Any:
+    """The value of an option, converted from text where needed and checked against its limits.
+
+    Raises
+    ------
+    UsageError : names the option, the value received and what is accepted.
+    """
+    name, limits = option.name, option.metadata
+    if limits.get("or_number") and type(value) in (int, float):
+        value = digits(value)
+    parsed = _converted(name, type_of(option), value)
+    if "choices" in limits and parsed not in limits["choices"]:
+        raise unknown_name(f"value of {name}", parsed, limits["choices"])
+    bounds = {
+        "at least": (limits.get("low"), lambda limit: parsed >= limit),
+        "at most": (limits.get("high"), lambda limit: parsed <= limit),
+        "below": (limits.get("below"), lambda limit: parsed < limit),
+    }
+    given = {words: (limit, holds) for words, (limit, holds) in bounds.items() if limit is not None}
+    if not all(holds(limit) for limit, holds in given.values()):
+        wanted = " and ".join(f"{words} {limit}" for words, (limit, _) in given.items())
+        raise UsageError(f"{name} must be {wanted}, got {value!r}.")
+    return parsed
+
+
+def digits(number: float) -> str:
+    """A number as short as can be without another one being meant."""
+    return str(number).removesuffix(".0")
+
+
+def _converted(name: str, kind: type, value: Any) -> Any:
+    # Numbers may be given as text; everything else must be what it is: no booleans, no fractions for whole numbers.
+    if type(value) is kind or (kind is not str and isinstance(value, str)) or (kind is float and type(value) is int):
+        try:
+            parsed = kind(value)
+        except ValueError:
+            parsed = None
+        if parsed is not None and (kind is not float or math.isfinite(parsed)):
+            return parsed
+    raise UsageError(f"{name} must be {_WORDS[kind]}, got {value!r}.")
