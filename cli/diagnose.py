@@ -13,7 +13,15 @@ import click
 from cli import console
 from cli.diagnose_view import show_diagnosis, show_epochs, write_files
 from cli.evaluate import data_for
-from cli.options import config_option, debug_option, json_option, preset_option, results_option, spec_options_but
+from cli.options import (
+    GroupedCommand,
+    config_option,
+    debug_option,
+    json_option,
+    preset_option,
+    results_option,
+    spec_options_but,
+)
 from lipgnn.errors import UsageError
 from lipgnn.results.store import Store
 from lipgnn.spec.run import RunSpec
@@ -51,7 +59,7 @@ class Subject:
     at: str
 
 
-@click.command("diagnose", epilog=EPILOG)
+@click.command("diagnose", cls=GroupedCommand, epilog=EPILOG)
 @click.argument("reference", metavar="[RUN|FILE]", required=False)
 @click.option(
     "--init", is_flag=False, flag_value="", metavar="[NAME]", help="Before training: of a run, or of these options."
@@ -71,9 +79,9 @@ class Subject:
 @click.option("--all", "everything", is_flag=True, help="Measure and show every layer of a deep network.")
 @click.option("--csv", "table", type=click.Path(path_type=Path), metavar="FILE", help="Write the table as CSV.")
 @click.option("--figure", type=click.Path(path_type=Path), metavar="FILE", help="Draw it: .png, .svg or .pdf.")
+@preset_option
 @spec_options_but("init")
 @config_option
-@preset_option
 @results_option
 @json_option
 @debug_option

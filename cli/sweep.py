@@ -13,7 +13,7 @@ from typing import Any
 import click
 
 from cli import console
-from cli.options import debug_option, json_option, list_options, preset_option, results_option
+from cli.options import GroupedCommand, debug_option, json_option, list_options, preset_option, results_option
 from cli.signals import StopRequest
 from cli.sweep_plan import show_plan
 from cli.sweep_view import SweepView
@@ -43,13 +43,13 @@ EXIT_FAILURES = 3
 EXIT_INTERRUPTED = 130
 
 
-@click.command("sweep", epilog=EPILOG)
+@click.command("sweep", cls=GroupedCommand, epilog=EPILOG)
 @click.argument("file", required=False, type=click.Path(path_type=Path), metavar="[FILE.toml]")
 @click.option("--study", metavar="NAME", help="An experiment that ships with lipgnn; rows kept of it are not run.")
 @click.option("--scale", metavar="[small|paper]", help="Hours on two cores, or the full protocol.  [default: small]")
 @click.option("--protocol", metavar="NAME", help="One of the study's protocols.  [default: its first]")
-@list_options
 @preset_option
+@list_options
 @click.option(
     "--set", "settings", multiple=True, metavar="KEY=VALUES", help="Any option in this form; may be repeated."
 )

@@ -42,6 +42,7 @@ TORCH_FREE = [
     "lipgnn",
     "lipgnn.catalog",
     "lipgnn.datasets",
+    "lipgnn.guide",
     "lipgnn.runtime",
     "lipgnn.memory",
     "lipgnn.spec.run",
@@ -71,6 +72,8 @@ TORCH_FREE = [
     "cli.diagnose",
     "cli.datasets",
     "cli.env",
+    "cli.guide",
+    "cli.reference",
 ]
 
 
