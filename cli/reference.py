@@ -104,7 +104,9 @@ def _home(users: Sequence[Words]) -> Words | None:
 
 def _section(words: Words, command: click.Command, users: Mapping[Place, Sequence[Words]]) -> str:
     """The heading of a command, what it does, how it is called, and the options that have their place here."""
-    usage = " ".join([*words, *command.collect_usage_pieces(click.Context(command))])
+    # With the settings of the program: a command keeps the help option that it is first asked for.
+    context = click.Context(command, parent=click.Context(program, **program.context_settings))
+    usage = " ".join([*words, *command.collect_usage_pieces(context)])
     parts = [f"## {' '.join(words)}", inspect.cleandoc(command.help), f"```\n{usage}\n```"]
     here = {
         place: _series([called[-1] for called in by]) if isinstance(command, click.Group) else ""
