@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     import torch
 
     from lipgnn.datasets import Dataset
-    from lipgnn.training.checkpoint import SavedModel
+    from lipgnn.tasks.saved import SavedModel
 
 
 def certify_options(command: Callable[..., Any]) -> Callable[..., Any]:

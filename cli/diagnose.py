@@ -28,10 +28,10 @@ from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import resolve
 
 if TYPE_CHECKING:
-    from lipgnn.datasets import Dataset, TreeDataset
     from lipgnn.diagnose.data import WholeData
     from lipgnn.diagnose.paths import Part
     from lipgnn.network.deep import DeepGNN
+    from lipgnn.tasks import TaskData
 
 EPILOG = """\b
 Examples:
@@ -54,7 +54,7 @@ class Subject:
 
     network: DeepGNN
     spec: RunSpec
-    dataset: Dataset | TreeDataset
+    dataset: TaskData
     path: Path | None
     at: str
 
@@ -145,7 +145,7 @@ def _saved(reference: str, store: Store, *, initial: bool) -> Subject:
 
     path = model_path(reference, store)
 
-    from lipgnn.training.checkpoint import load_model
+    from lipgnn.tasks.saved import load_model
 
     saved = load_model(path)
     dataset = data_for(saved, None, None)
@@ -155,18 +155,18 @@ def _saved(reference: str, store: Store, *, initial: bool) -> Subject:
 
 
 def _new(spec: RunSpec) -> Subject:
-    from lipgnn.datasets import load
+    from lipgnn.tasks import load
 
     dataset = load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
     return Subject(_first_network(spec, dataset), spec, dataset, None, INITIAL)
 
 
-def _first_network(spec: RunSpec, dataset: Dataset | TreeDataset) -> DeepGNN:
-    from lipgnn.network.deep import DeepGNN
+def _first_network(spec: RunSpec, dataset: TaskData) -> DeepGNN:
     from lipgnn.runtime import seed_all
+    from lipgnn.tasks import find_task
 
     seed_all(spec.seed)
-    return DeepGNN.from_spec(spec, dataset.num_features, dataset.num_classes)
+    return find_task(dataset.task).network(spec, dataset.num_features, dataset.num_classes)
 
 
 def _diagnose(subject: Subject, device: str, **how: bool) -> dict[str, Any]:

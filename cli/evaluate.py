@@ -17,7 +17,7 @@ from lipgnn.results.store import Store
 
 if TYPE_CHECKING:
     from lipgnn.datasets import Dataset
-    from lipgnn.training.checkpoint import SavedModel
+    from lipgnn.tasks.saved import SavedModel
 
 EPILOG = """\b
 Examples:
@@ -66,7 +66,7 @@ def command(
 
     from lipgnn.evaluate import evaluate
     from lipgnn.runtime import choose_device
-    from lipgnn.training.checkpoint import load_model
+    from lipgnn.tasks.saved import load_model
 
     saved = load_model(path)
     data = data_for(saved, dataset, split)
@@ -89,7 +89,7 @@ def command(
 
 def data_for(saved: SavedModel, dataset: str | None, split: str | None) -> Dataset:
     """The data to evaluate on; the model's own data must be the very data it was trained on."""
-    from lipgnn.datasets import load
+    from lipgnn.tasks import load
 
     spec = saved.spec
     data = load(dataset or spec.dataset, split=split or spec.split, missing=spec.missing, features=spec.features)
@@ -103,7 +103,7 @@ def data_for(saved: SavedModel, dataset: str | None, split: str | None) -> Datas
 
 
 def _show(result: dict[str, Any], device: str) -> None:
-    metric = METRICS[result["metric"]]
+    metric = METRICS[result["metric"]].words
     accuracy = [(f"{part} {metric}", console.cell(value)) for part, value in result["accuracy"].items()]
     facts = [("data set", f"{result['dataset']} ({result['fingerprint']})"), ("device", device), *accuracy]
     console.print_panel(result["model"], facts)

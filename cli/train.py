@@ -92,20 +92,18 @@ def command(
     if verbose:
         _show_sources(resolved)
     orders = {"save_every": save_every, "record": record, "force": force}
-    result, metric = _run(resolved, Store(results), orders, quiet=quiet, verbose=verbose)
+    result = _run(resolved, Store(results), orders, quiet=quiet, verbose=verbose)
     if as_json:
         console.print_json(result)
     else:
-        _summarize(result, METRICS[metric], results)
+        _summarize(result, METRICS[result["metric"]].words, results)
     return 0 if result["status"] == "done" else 1
 
 
-def _run(
-    resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: bool, verbose: bool
-) -> tuple[dict[str, Any], str]:
-    """Train with progress on stderr; returns the result and the metric of the data set."""
-    from lipgnn.datasets import load
+def _run(resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: bool, verbose: bool) -> dict[str, Any]:
+    """Train with progress on stderr; returns the result."""
     from lipgnn.files import ensure_writable
+    from lipgnn.tasks import load
 
     spec = resolved.spec
     dataset = load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
@@ -131,7 +129,7 @@ def _run(
         missed = not all(run.recording_path(record).exists() for record in orders["record"])
         without, anew = (" and was computed without recording", " and records") if missed else ("", "")
         console.note(f"This run is already done{without}; its stored result follows (--force computes it anew{anew}).")
-    return result, dataset.metric
+    return result
 
 
 def _opening(event: Started, resolved: Resolved) -> str:

@@ -9,15 +9,13 @@ from typing import Any
 
 import torch
 
-from lipgnn.datasets import Dataset, TreeDataset
 from lipgnn.errors import DataError
 from lipgnn.measures.features import attention_entropy
 from lipgnn.nn.attention import spread_of
 from lipgnn.results.store import Store
-from lipgnn.tasks.batches import batches_of, logits_of
-from lipgnn.tasks.metrics import score
-from lipgnn.tasks.neighbors_match import is_trees
-from lipgnn.training.checkpoint import SavedModel
+from lipgnn.tasks import TaskData, find_task
+from lipgnn.tasks.batches import logits_of
+from lipgnn.tasks.saved import SavedModel
 
 
 @dataclass(frozen=True)
@@ -26,7 +24,7 @@ class Evaluation:
 
     Attributes
     ----------
-    metric : "accuracy" or "roc-auc" (see lipgnn.tasks.metrics).
+    metric : the name of the score, one of `lipgnn.catalog.METRICS`.
     accuracy : the metric on every part of the split: train, val, test.
     classes : for every class of the test part: name, support, precision, recall, f1 (None where undefined). None if
         labels are no classes.
@@ -44,7 +42,7 @@ class Evaluation:
 
 
 @torch.no_grad()
-def evaluate(saved: SavedModel, dataset: Dataset | TreeDataset, device: torch.device) -> Evaluation:
+def evaluate(saved: SavedModel, dataset: TaskData, device: torch.device) -> Evaluation:
     """Run the model without dropout.
 
     Raises
@@ -53,25 +51,27 @@ def evaluate(saved: SavedModel, dataset: Dataset | TreeDataset, device: torch.de
     """
     _check_shape(saved, dataset)
     network = saved.network.to(device).eval()
-    batches = batches_of(saved.spec, dataset, device)
+    task = find_task(dataset.task)
+    batches = task.batches(saved.spec, dataset, device)
     logits, labels = logits_of(network, batches), batches.labels
     found = {
-        part: score(dataset.metric, logits[items], labels[items]).item() if len(items) else None
+        part: task.score(logits[items], labels[items]).item() if len(items) else None
         for part, items in batches.parts.items()
     }
     confusion = classes = entropy = None
-    if dataset.metric == "accuracy":
+    if task.has_classes:
         test = batches.parts["test"]
         confusion = _confusion(labels[test], logits[test].argmax(dim=1), dataset.num_classes)
         names = saved.class_names or dataset.class_names or [str(k) for k in range(dataset.num_classes)]
         classes = _by_class(confusion, names)
         confusion = confusion.tolist()
     if network.has_attention:
-        graph, features = batches.whole_graph()
-        attention = network.attention(graph, features)
+        whole = batches.whole()
+        graph = whole.graph
+        attention = network.attention(graph, whole.features)
         found_entropy = (attention_entropy(graph, spread_of(graph, weights)).item() for weights in attention)
         entropy = [None if math.isnan(value) else value for value in found_entropy]
-    return Evaluation(dataset.metric, found, classes, confusion, entropy)
+    return Evaluation(task.metric, found, classes, confusion, entropy)
 
 
 def model_path(reference: str, store: Store) -> Path:
@@ -93,17 +93,16 @@ def model_path(reference: str, store: Store) -> Path:
     return folder / "best.safetensors"
 
 
-def _check_shape(saved: SavedModel, dataset: Dataset | TreeDataset) -> None:
-    if is_trees(saved.spec.dataset) != isinstance(dataset, TreeDataset):
+def _check_shape(saved: SavedModel, dataset: TaskData) -> None:
+    if saved.task != dataset.task:
         raise DataError(
             f"The model was trained on {saved.spec.dataset!r}, and data set {dataset.name!r} is of another kind.",
             "Evaluate it on a data set of the same shape.",
         )
-    model = (saved.network.encoder.in_features, saved.network.decoder.out_features)
     data = (dataset.num_features, dataset.num_classes)
-    if model != data:
+    if saved.shape != data:
         raise DataError(
-            f"The model takes {model[0]} features and {model[1]} classes; data set {dataset.name!r} has "
+            f"The model takes {saved.shape[0]} features and {saved.shape[1]} classes; data set {dataset.name!r} has "
             f"{data[0]} and {data[1]}.",
             "Evaluate it on a data set of the same shape.",
         )

@@ -125,7 +125,7 @@ def small_spec():
 @pytest.fixture
 def load_for():
     """The data set of a specification."""
-    from lipgnn.datasets import load
+    from lipgnn.tasks import load
 
     return lambda spec: load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
 

@@ -33,9 +33,22 @@ LOOKS_INTO = {
     "evaluate": (*GROUND, "spec", "nn", "measures", "network", "tasks", "datasets", "results"),
     "diagnose": (*GROUND, "spec", "nn", "measures", "network", "tasks", "datasets", "results", "certify"),
     "report": (*GROUND, "spec", "results"),
-    "sweep": (*GROUND, "spec", "datasets", "results", "training"),
+    "sweep": (*GROUND, "spec", "tasks", "datasets", "results", "training"),
     "guide": GROUND,
-    "bench": (*GROUND, "spec", "kernels", "nn", "network", "datasets", "results", "training", "diagnose"),
+    "bench": (
+        *GROUND,
+        "spec",
+        "kernels",
+        "nn",
+        "network",
+        "tasks",
+        "datasets",
+        "results",
+        "training",
+        "diagnose",
+        "report",
+        "sweep",
+    ),
 }
 # What starts at once: help, plans and tables wait for neither torch nor pandas.
 TORCH_FREE = [
@@ -45,6 +58,10 @@ TORCH_FREE = [
     "lipgnn.guide",
     "lipgnn.runtime",
     "lipgnn.memory",
+    "lipgnn.tasks",
+    "lipgnn.tasks.nodes",
+    "lipgnn.tasks.labels",
+    "lipgnn.tasks.trees",
     "lipgnn.spec.run",
     "lipgnn.spec.sources",
     "lipgnn.spec.presets",
@@ -97,14 +114,15 @@ def imports_of(tree):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             # `from lipgnn import catalog` imports a module, and so may `from lipgnn.spec import grid`.
-            yield from (f"{node.module}.{alias.name}" for alias in node.names)
+            yield from (f"{node.module}.{alias.name}" for alias in node.names if node.module)
 
 
 def room_of(module):
     """The room, or the module of the ground floor, that a dotted name leads into; None for the package itself."""
     _, _, rest = module.partition(".")
     room = rest.partition(".")[0]
-    return room if (ROOT / "lipgnn" / room).is_dir() or (ROOT / "lipgnn" / f"{room}.py").is_file() else None
+    found = (ROOT / "lipgnn" / room).is_dir() or (ROOT / "lipgnn" / f"{room}.py").is_file()
+    return room if room and found else None
 
 
 @pytest.mark.parametrize("path", MODULES, ids=name_of)

@@ -16,6 +16,7 @@ from lipgnn.bench.graphs import GraphChoice
 from lipgnn.bench.inputs import CPU
 from lipgnn.bench.peak import peak_in_child, peak_of
 from lipgnn.bench.rows import Report, Row
+from lipgnn.catalog import find_task
 from lipgnn.datasets import Dataset
 from lipgnn.diagnose.data import WholeData
 from lipgnn.diagnose.profile import profile
@@ -23,7 +24,6 @@ from lipgnn.errors import RunFailed, UsageError
 from lipgnn.kernels import fused
 from lipgnn.kernels.adjacency import Adjacency
 from lipgnn.memory import memory_returned
-from lipgnn.network.deep import DeepGNN
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import resolve
 from lipgnn.training.recorders.gradients import GradientRecorder
@@ -146,7 +146,7 @@ def epoch(spec: RunSpec, dataset: Dataset, *, recorded: bool = False) -> Step:
 
 def diagnosis(spec: RunSpec, dataset: Dataset) -> Step:
     """A step that looks at a network as `lipgnn diagnose` does, on a graph of which nothing is known yet."""
-    network = DeepGNN.from_spec(spec, dataset.num_features, dataset.num_classes)
+    network = find_task(dataset.task).network(spec, dataset.num_features, dataset.num_classes)
     data = WholeData.of(spec, dataset, CPU)
 
     def step() -> None:

@@ -14,10 +14,9 @@ from lipgnn.certify.bounds import Bound, NetworkBound, layer_bounds, network_bou
 from lipgnn.certify.empirical import empirical_bounds, largest_stretch
 from lipgnn.certify.perturbation import PerturbedNetwork
 from lipgnn.certify.radius import certified_radii, margins
-from lipgnn.datasets import Dataset, TreeDataset
 from lipgnn.errors import DataError, UsageError
-from lipgnn.tasks.batches import batches_of
-from lipgnn.training.checkpoint import SavedModel
+from lipgnn.tasks import TaskData, find_task
+from lipgnn.tasks.saved import SavedModel
 
 # Of the length of one node's features: what is looked at where no radii are given.
 RELATIVE_RADII = (1e-6, 1e-5, 1e-4, 1e-3, 1e-2, 1e-1)
@@ -59,7 +58,7 @@ class Certificate:
 
 def certify(
     saved: SavedModel,
-    dataset: Dataset | TreeDataset,
+    dataset: TaskData,
     device: torch.device,
     *,
     radii: Sequence[float] | None = None,
@@ -76,12 +75,13 @@ def certify(
 
     Raises
     ------
-    UsageError : the features are not numbers that could change a little.
-    DataError : the nodes have not one class each out of several, or none is for testing.
+    UsageError : no certificate can be given for the task.
+    DataError : there is one class alone, or no node for testing.
     """
     _check(dataset)
-    batches = batches_of(saved.spec, dataset, device)
-    graph, features = batches.whole_graph()
+    batches = find_task(dataset.task).batches(saved.spec, dataset, device)
+    whole_graph = batches.whole()
+    graph, features = whole_graph.graph, whole_graph.features
     test = batches.parts["test"]
     perturbed = PerturbedNetwork(saved.network.to(device), graph, features)
     bounds = layer_bounds(perturbed.network, graph)
@@ -110,15 +110,12 @@ def certify(
     return Certificate(**found, verdict=_verdict(found))
 
 
-def _check(dataset: Dataset | TreeDataset) -> None:
-    if isinstance(dataset, TreeDataset):
-        raise UsageError(
-            "A certificate is about small changes of the features, and those of trees are whole numbers.",
-            "Leave out --certify.",
-        )
-    if dataset.metric != "accuracy" or dataset.num_classes < 2:
+def _check(dataset: TaskData) -> None:
+    if reason := find_task(dataset.task).uncertified:
+        raise UsageError(reason, "Leave out --certify.")
+    if dataset.num_classes < 2:
         raise DataError(
-            f"A certificate is about which of several classes a node has, and that is not what {dataset.name!r} asks.",
+            f"A certificate is about which of several classes a node has, and {dataset.name!r} has one.",
             "Leave out --certify.",
         )
     if not dataset.split.test.any():

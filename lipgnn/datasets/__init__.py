@@ -10,24 +10,23 @@ import dataclasses
 import os
 from pathlib import Path
 
-from lipgnn.catalog import UNDIRECTED
+from lipgnn.catalog import DATASETS, UNDIRECTED
 from lipgnn.datasets.dataset import Dataset, prepare
 from lipgnn.datasets.formats.npz import write_npz
 from lipgnn.datasets.formats.recognize import detect
-from lipgnn.datasets.generated import complete, planted
-from lipgnn.datasets.generated.trees import TreeDataset, load_trees
-from lipgnn.datasets.locate import data_directory, locate
+from lipgnn.datasets.generated import GENERATED
+from lipgnn.datasets.locate import MANY_GRAPHS, data_directory, locate
 from lipgnn.datasets.prepare import fingerprint, prepare_edges
 from lipgnn.datasets.source import Source, Split
 from lipgnn.datasets.splits import choose
 from lipgnn.datasets.statistics import describe
 from lipgnn.errors import UsageError
-from lipgnn.tasks.neighbors_match import is_trees, parse_trees
 
 __all__ = [
     "Dataset",
     "Source",
     "Split",
+    "count_edges",
     "data_directory",
     "describe",
     "identify",
@@ -45,7 +44,7 @@ def load(
     missing: float = 0.0,
     features: str = "raw",
     data_dir: Path | None = None,
-) -> Dataset | TreeDataset:
+) -> Dataset:
     """Find, read and prepare a data set.
 
     Parameters
@@ -61,18 +60,19 @@ def load(
     DataError : data that is missing or damaged.
     UsageError : an unknown name or split, or an option out of range.
     """
-    if is_trees(name_or_path):
-        return load_trees(name_or_path, split=split, missing=missing, features=features)
     source = read(name_or_path, data_dir=data_dir)
     return prepare(source, choose(source, split, data_dir=data_dir), features=features, missing=missing)
 
 
 def identify(name_or_path: str | os.PathLike[str], *, split: str = "public", data_dir: Path | None = None) -> str:
     """The fingerprint that `load` gives, whatever the feature options; errors as there."""
-    if is_trees(name_or_path):
-        return load(name_or_path, split=split).fingerprint
     source = read(name_or_path, data_dir=data_dir)
     return fingerprint(source, prepare_edges(source), choose(source, split, data_dir=data_dir))
+
+
+def count_edges(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None) -> int:
+    """How many edges the prepared graph has, self-loops included; errors as in `load`."""
+    return prepare_edges(read(name_or_path, data_dir=data_dir)).shape[1]
 
 
 def read(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None) -> Source:
@@ -83,14 +83,11 @@ def read(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None) 
     if isinstance(name_or_path, str) and name_or_path.endswith(UNDIRECTED):
         source = read(name_or_path.removesuffix(UNDIRECTED), data_dir=data_dir)
         return dataclasses.replace(source, name=source.name + UNDIRECTED, directed=False)
-    for generated in (planted, complete):
-        if name_or_path == generated.NAME:
-            return generated.generate()
-    if is_trees(name_or_path):
-        graphs = parse_trees(name_or_path).graphs
-        raise UsageError(
-            f"Data set {name_or_path!r} is {graphs:,} graphs and no single one.", "It can be trained on, not shown."
-        )
+    if name_or_path in GENERATED:
+        return GENERATED[name_or_path]()
+    family = DATASETS.get(str(name_or_path).partition(":")[0])
+    if family and family.origin == MANY_GRAPHS:
+        raise UsageError(f"Data set {name_or_path!r} is many graphs and no single one.", "Train on it: it has no page.")
     path = locate(name_or_path, data_dir=data_dir)
     source = detect(path)(path)
     if path != Path(name_or_path) and source.name != name_or_path:

@@ -62,9 +62,9 @@ class Dataset:
         return self.source.num_classes
 
     @property
-    def metric(self) -> str:
-        """What is measured: "accuracy", or "roc-auc" where a node has several labels."""
-        return "roc-auc" if self.source.several_labels else "accuracy"
+    def task(self) -> str:
+        """The name of its task: several yes-or-no labels for a node, or one class."""
+        return "labels" if self.source.several_labels else "nodes"
 
     @property
     def class_names(self) -> tuple[str, ...] | None:

@@ -14,7 +14,7 @@ from lipgnn.datasets.formats.recognize import READABLE, recognize
 from lipgnn.errors import DataError, UsageError, unknown_name
 
 VARIABLE = "LIPGNN_DATA"
-SHIPS, IN_DIRECTORY = "ships", "data directory"
+SHIPS, IN_DIRECTORY, MANY_GRAPHS = "ships", "data directory", "many graphs"
 
 # Folders of the data directory that hold several data sets and are none themselves.
 _LAYOUTS = ("geom-gcn", "planetoid", "splits")

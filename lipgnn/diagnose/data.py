@@ -6,11 +6,10 @@ from dataclasses import dataclass
 
 import torch
 
-from lipgnn.datasets import Dataset, TreeDataset
 from lipgnn.runtime import dgl
 from lipgnn.spec.run import RunSpec
-from lipgnn.tasks import metrics
-from lipgnn.tasks.batches import batches_of
+from lipgnn.tasks import Task, TaskData, find_task
+from lipgnn.tasks.batches import Batch
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,39 +18,47 @@ class WholeData:
 
     Attributes
     ----------
-    graph, features : what the network is called with.
-    labels : of the items whose logits are the first rows of the output: nodes, or trees by their roots.
-    parts : the numbers of the items of every part of the split.
-    metric : see lipgnn.tasks.metrics.
+    task : what is predicted.
+    batch : what the network is called with, and the items it is asked about.
+    labels : of these items.
+    parts : where, among these items, those of every part of the split are.
     """
 
-    graph: dgl.DGLGraph
-    features: torch.Tensor
+    task: Task
+    batch: Batch
     labels: torch.Tensor
     parts: dict[str, torch.Tensor]
-    metric: str
 
     @classmethod
-    def of(cls, spec: RunSpec, dataset: Dataset | TreeDataset, device: torch.device) -> WholeData:
+    def of(cls, spec: RunSpec, dataset: TaskData, device: torch.device) -> WholeData:
         """The data of a run, whatever batches it is trained in."""
-        batches = batches_of(spec, dataset, device)
-        graph, features = batches.whole_graph()
-        labels, parts = batches.labels, batches.parts
-        if isinstance(dataset, TreeDataset):
-            shown = graph.num_nodes() // dataset.trees.nodes
-            labels, parts = labels[:shown], {part: items[items < shown] for part, items in parts.items()}
-        return cls(graph, features, labels, parts, dataset.metric)
+        task = find_task(dataset.task)
+        batches = task.batches(spec, dataset, device)
+        batch = batches.whole()
+        places = {part: torch.isin(batch.items, items).nonzero().flatten() for part, items in batches.parts.items()}
+        return cls(task, batch, batches.labels[batch.items], places)
+
+    @property
+    def graph(self) -> dgl.DGLGraph:
+        """The graph that the network is called with."""
+        return self.batch.graph
+
+    @property
+    def features(self) -> torch.Tensor:
+        """The features that the network is called with."""
+        return self.batch.features
 
     def loss(self, logits: torch.Tensor) -> torch.Tensor:
-        """That of the training, from the logits of all nodes."""
+        """The loss of the training, from the logits of all nodes."""
         train = self.parts["train"]
-        return metrics.loss(self.metric, logits[train], self.labels[train])
+        return self.task.loss(self.batch.of_items(logits)[train], self.labels[train])
 
     def accuracy(self, logits: torch.Tensor) -> dict[str, float | None]:
         """The metric on every part of the split; None where it has no items, or the logits are not finite."""
+        logits = self.batch.of_items(logits)
         return {part: self._score(logits[items], self.labels[items]) for part, items in self.parts.items()}
 
     def _score(self, logits: torch.Tensor, labels: torch.Tensor) -> float | None:
         if not len(labels) or not logits.isfinite().all():
             return None
-        return metrics.score(self.metric, logits, labels).item()
+        return self.task.score(logits, labels).item()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import nn
@@ -13,27 +13,40 @@ from lipgnn.network.build import Builder
 from lipgnn.network.hops import Graphs
 from lipgnn.network.recompute import run_blocks, run_recomputing
 from lipgnn.network.reversible import run_reversible
-from lipgnn.nn import FeatureLinear, KeyValueEmbedding
+from lipgnn.nn import FeatureLinear
 from lipgnn.runtime import dgl
 from lipgnn.spec.network import NetworkSpec
-from lipgnn.spec.run import RunSpec
-from lipgnn.tasks.neighbors_match import is_trees
+
+MakeEnd = Callable[[NetworkSpec, int], nn.Module]
+"""What makes an end of a network, from its specification and the width of the input or of the output."""
+
+
+def linear_encoder(spec: NetworkSpec, in_feats: int) -> nn.Module:
+    """Dropout and a linear map of the features, sparse or dense."""
+    return FeatureLinear(in_feats, spec.width, spec.dropout, spec.kernel)
+
+
+def linear_head(spec: NetworkSpec, num_classes: int) -> nn.Module:
+    """A linear map to the logits."""
+    return nn.Linear(spec.width, num_classes)
+
+
+def unbiased_head(spec: NetworkSpec, num_classes: int) -> nn.Module:
+    """The same without a bias."""
+    return nn.Linear(spec.width, num_classes, bias=False)
 
 
 class DeepGNN(nn.Module):
-    """Encoder (linear), `layers` blocks of one kind, decoder (linear): logits for every node.
+    """Encoder, `layers` blocks of one kind, decoder: logits for every node.
 
     `dropout` acts before the encoder and before the decoder; `layer_dropout` before every layer, as papers on shallow
     networks have it, leaves little to learn from after ten of them.
-
-    Where the nodes of the input come as two numbers each, key and value, the encoder looks them up in tables, and the
-    decoder has no bias (see KeyValueEmbedding).
 
     Parameters
     ----------
     spec : what the network is, checked when it was made.
     in_feats, num_classes : widths of the input and of the output.
-    lookup : whether the features are keys and values; `in_feats` is then the number of either.
+    encoder, head : what makes the two ends, from the specification and the width of the input or of the output.
 
     Attributes
     ----------
@@ -41,16 +54,21 @@ class DeepGNN(nn.Module):
         run_recomputing); 0 keeps all activations, as "auto" does until it is settled. May be changed at any time.
     """
 
-    def __init__(self, spec: NetworkSpec, in_feats: int, num_classes: int, *, lookup: bool = False):
+    def __init__(
+        self,
+        spec: NetworkSpec,
+        in_feats: int,
+        num_classes: int,
+        *,
+        encoder: MakeEnd = linear_encoder,
+        head: MakeEnd = linear_head,
+    ):
         super().__init__()
-        if lookup:
-            self.encoder = KeyValueEmbedding(in_feats, spec.width, spec.dropout)
-        else:
-            self.encoder = FeatureLinear(in_feats, spec.width, spec.dropout, spec.kernel)
+        self.encoder = encoder(spec, in_feats)
         builder = Builder(spec)
         self.blocks = nn.ModuleList(builder.block(layer) for layer in range(1, spec.layers + 1))
         self.dropout = nn.Dropout(spec.dropout)
-        self.decoder = nn.Linear(spec.width, num_classes, bias=not lookup)
+        self.decoder = head(spec, num_classes)
         self.has_attention = spec.model in ATTENTION_MODELS
         self.reversible = spec.stack == "reversible"
         self.needs_start = spec.residual == "initial"
@@ -60,12 +78,6 @@ class DeepGNN(nn.Module):
                 nn.init.xavier_uniform_(linear.weight)
                 if linear.bias is not None:
                     nn.init.zeros_(linear.bias)
-
-    @classmethod
-    def from_spec(cls, spec: RunSpec, in_feats: int, num_classes: int) -> DeepGNN:
-        """The network of a run, in its floating-point type, on the CPU."""
-        network = cls(spec, in_feats, num_classes, lookup=is_trees(spec.dataset))
-        return network.to(getattr(torch, spec.dtype))
 
     def forward(self, graph: Graphs, x: torch.Tensor) -> torch.Tensor:
         """Features (N, F) → logits (N, C), of the targets of the last hop where there is one for every layer."""

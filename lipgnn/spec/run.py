@@ -12,13 +12,11 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from lipgnn.catalog import FEATURE_FORMS
+from lipgnn.catalog import FEATURE_FORMS, task_of
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.files import sha256
 from lipgnn.spec.network import NetworkSpec
 from lipgnn.spec.options import GROUPS, checked, digits, option
-from lipgnn.spec.rules import check_batches
-from lipgnn.tasks.neighbors_match import is_trees
 
 # Part of every run id: raise it when the same specification starts to mean another computation.
 SCHEMA = 2
@@ -77,7 +75,7 @@ class RunSpec(NetworkSpec):
         super().__post_init__()
         own = self.weight_decay_of_layers
         object.__setattr__(self, "layer_weight_decay", "same" if own == self.weight_decay else digits(own))
-        check_batches(self.stack, self.batch_size, many_graphs=is_trees(self.dataset))
+        task_of(self.dataset).check(self)
 
     @property
     def weight_decay_of_layers(self) -> float:

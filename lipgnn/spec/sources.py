@@ -11,11 +11,10 @@ from typing import Any
 import tomlkit
 from tomlkit.exceptions import ParseError
 
-from lipgnn.catalog import MODELS, dataset_entry
+from lipgnn.catalog import MODELS, task_of
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.spec.presets import preset_values
 from lipgnn.spec.run import FIELDS, HOW, RunSpec, parse_value
-from lipgnn.tasks.neighbors_match import is_trees, parse_trees, protocol
 
 ENVIRONMENT_PREFIX = "LIPGNN_"
 # Variables of the same prefix that are not fields of a run.
@@ -72,7 +71,7 @@ def resolve(
 
     dataset, model = given("dataset"), given("model")
     defaults_of = [
-        (_defaults_of(dataset, model), f"default of data set {dataset}"),
+        (task_of(dataset).defaults(dataset, model), f"default of data set {dataset}"),
         (MODELS[model].defaults, f"default of model {model}"),
     ]
     if preset:
@@ -102,14 +101,6 @@ def unknown_variables(environ: Mapping[str, str]) -> list[str]:
     """Variables that look as if they were meant for this tool and are not."""
     known = {ENVIRONMENT_PREFIX + name.upper() for name in FIELDS} | set(PATH_VARIABLES)
     return sorted(name for name in environ if name.startswith(ENVIRONMENT_PREFIX) and name not in known)
-
-
-def _defaults_of(dataset: str, model: str) -> dict[str, Any]:
-    """Options that a data set has of its own; those of trees depend on the radius in their name and on the model."""
-    if is_trees(dataset):
-        return protocol(parse_trees(dataset), model)
-    entry = dataset_entry(dataset)
-    return entry.defaults if entry else {}
 
 
 def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:

@@ -8,20 +8,8 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from lipgnn.errors import LipgnnError, UsageError
+from lipgnn.catalog import task_of
 from lipgnn.spec.run import RunSpec
-from lipgnn.tasks.neighbors_match import is_trees, parse_trees
-
-# Edges, with self-loops, of data whose size should be known without reading it.
-_EDGES = {
-    "cora": 13264,
-    "citeseer": 12431,
-    "pubmed": 108365,
-    "planted": 3058,
-    "complete": 40000,
-    "ogbn-arxiv": 1335586,
-    "ogbn-arxiv:undirected": 2484941,
-}
 
 
 class Paces:
@@ -74,24 +62,4 @@ def _shape(run: Mapping[str, Any]) -> tuple[str, str, int, int]:
 @functools.lru_cache(maxsize=64)
 def edges_of(dataset: str) -> int | None:
     """The number of edges a layer goes over in an epoch; None where the data cannot be read."""
-    if dataset in _EDGES:
-        return _EDGES[dataset]
-    if is_trees(dataset):
-        return _edges_of_trees(dataset)
-    # Here, because --help need not wait for numpy and scipy.
-    from lipgnn.datasets import read
-    from lipgnn.datasets.prepare import prepare_edges
-
-    try:
-        return prepare_edges(read(dataset)).shape[1]
-    except LipgnnError:
-        return None
-
-
-def _edges_of_trees(dataset: str) -> int | None:
-    """Every node has a self-loop, and all but the root an edge upwards."""
-    try:
-        trees = parse_trees(dataset)
-    except UsageError:
-        return None
-    return trees.graphs * (2 * trees.nodes - 1)
+    return task_of(dataset).edges(dataset)

@@ -123,7 +123,7 @@ def outline(runs: Iterable[RunSpec], rows: Iterable[Row]) -> Plan:
 def fingerprint_of(dataset: str, split: str) -> str:
     """The fingerprint of a data set with a split, computed once."""
     # Here, because --help need not wait for numpy and scipy.
-    from lipgnn.datasets import identify
+    from lipgnn.tasks import identify
 
     return identify(dataset, split=split)
 

@@ -18,12 +18,12 @@ from pathlib import Path
 from types import FrameType
 from typing import Any
 
-from lipgnn.datasets import Dataset, load
 from lipgnn.errors import Interrupted, LipgnnError
 from lipgnn.results.claims import Held
 from lipgnn.results.store import Store
 from lipgnn.spec.run import RunSpec
 from lipgnn.sweep.engines.events import POLITE_SIGNALS
+from lipgnn.tasks import TaskData, load
 from lipgnn.training.loop import Finished, Started, train
 
 Message = dict[str, Any]
@@ -127,7 +127,7 @@ def _ended(status: str, reason: str | None = None, result: Message | None = None
 
 
 @functools.lru_cache(maxsize=2)
-def _data(dataset: str, split: str, missing: float, features: str) -> Dataset:
+def _data(dataset: str, split: str, missing: float, features: str) -> TaskData:
     """Data sets are never changed, so neighbouring runs of a sweep may share one."""
     return load(dataset, split=split, missing=missing, features=features)
 

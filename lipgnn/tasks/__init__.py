@@ -1,1 +1,40 @@
-"""What is predicted and how it is scored: one task a file, its batches beside it."""
+"""What is predicted and how it is scored: one task a file, the batches it is trained in beside it.
+
+The name of a data set leads to its task (`lipgnn.catalog.task_of`), and the data, once read, says which one it is of
+(`dataset.task`). Importing this package does not import torch.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from lipgnn.catalog import find_task, task_of
+from lipgnn.tasks.task import Task, TaskData
+
+__all__ = ["Task", "TaskData", "find_task", "identify", "load", "task_of"]
+
+
+def load(
+    name: str, *, split: str = "public", missing: float = 0.0, features: str = "raw", data_dir: Path | None = None
+) -> TaskData:
+    """Read or make the data set that a name or path leads to, whatever its task.
+
+    Parameters
+    ----------
+    name : a name of the catalog or the data directory, or a path in any readable format.
+    split : which split; see `lipgnn.datasets.splits`.
+    missing : the share of the items outside the training part whose features are erased.
+    features : "raw"; "row" for rows that sum to one; or "svd" for a substitute made from the graph.
+    data_dir : where to look for data that does not ship, in place of `lipgnn.datasets.data_directory()`.
+
+    Raises
+    ------
+    DataError : data that is missing or damaged.
+    UsageError : an unknown name or split, or an option out of range.
+    """
+    return task_of(name).load(name, split=split, missing=missing, features=features, data_dir=data_dir)
+
+
+def identify(name: str, *, split: str = "public", data_dir: Path | None = None) -> str:
+    """The fingerprint of the data that `load` gives, whatever the feature options; errors as there."""
+    return task_of(name).identify(name, split=split, data_dir=data_dir)

@@ -1,32 +1,8 @@
-"""How good predictions are, and the loss that stands for it in training.
-
-The metric of a data set is `accuracy`, the share of right classes, or `roc-auc`, the area under the ROC curve, where every
-item has several yes-or-no labels.
-"""
+"""How good predictions are: the numbers of `lipgnn.catalog.METRICS`, as tensors."""
 
 from __future__ import annotations
 
 import torch
-from torch import nn
-
-
-def loss(metric: str, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """Mean cross-entropy; for `roc-auc` the binary one, over the labels that are known.
-
-    Parameters
-    ----------
-    logits : (B, C).
-    labels : (B,) classes, or (B, C) of 0, 1 and NaN where unknown.
-    """
-    if metric == "accuracy":
-        return nn.functional.cross_entropy(logits, labels)
-    known = ~labels.isnan()
-    return nn.functional.binary_cross_entropy_with_logits(logits[known], labels[known].to(logits.dtype))
-
-
-def score(metric: str, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-    """The metric as a number in double precision, a tensor on the device of the logits; shapes as for `loss`."""
-    return accuracy(logits, labels) if metric == "accuracy" else roc_auc(logits, labels)
 
 
 def accuracy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
@@ -58,3 +34,7 @@ def _area(scores: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     pairs = count * (len(scores) - count)
     # 0 / 0 where one kind is missing: NaN, which the mean leaves out.
     return (ranks[yes].sum() - count * (count + 1) / 2) / pairs
+
+
+SCORES = {"accuracy": accuracy, "roc-auc": roc_auc}
+"""The function of every metric: logits (B, C) and labels to a number in double precision."""

@@ -12,7 +12,6 @@ import torch
 
 import lipgnn
 from lipgnn.catalog import ATTENTION_MODELS, FUSED_NORMS, NO_NORM, check_name, parse_norm
-from lipgnn.datasets import Dataset
 from lipgnn.errors import DataError, Interrupted, RunFailed
 from lipgnn.kernels import choose
 from lipgnn.memory import free_memory, memory_returned
@@ -21,6 +20,7 @@ from lipgnn.results.store import Run, Store, epochs_to_90
 from lipgnn.runtime import choose_device, peak_memory_mb
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import command_for
+from lipgnn.tasks import TaskData, find_task
 from lipgnn.training.checkpoint import CheckpointFile
 from lipgnn.training.memory import MemoryPlan, estimate, plan_memory
 from lipgnn.training.recorders.gradients import GradientRecorder, Recorder
@@ -51,7 +51,7 @@ class Finished:
 
 def train(
     spec: RunSpec,
-    dataset: Dataset,
+    dataset: TaskData,
     store: Store,
     *,
     force: bool = False,
@@ -80,7 +80,10 @@ def train(
         check_name("thing to record", name, RECORDS)
     for part, mask in dataset.split.parts.items():
         if not mask.any():
-            raise DataError(f"Split {spec.split!r} of {dataset.name!r} has no {part} nodes.", "Choose another --split.")
+            items = find_task(dataset.task).items
+            raise DataError(
+                f"Split {spec.split!r} of {dataset.name!r} has no {part} {items}.", "Choose another --split."
+            )
     run = store.run(spec.run_id(dataset.fingerprint))
     device, reason = choose_device(spec.device)
     with run.claim():
@@ -210,7 +213,7 @@ def _result(training: Training, run: Run, fingerprint: str, diverged: str | None
         **spec.to_dict(),
         "run_id": run.id,
         "status": "diverged" if diverged else "done",
-        "metric": training.dataset.metric,
+        "metric": training.task.metric,
         "epochs_run": training.epoch,
         "best_epoch": best.epoch if best else None,
         "epochs_to_90": epochs_to_90(run.read_log()),

@@ -43,18 +43,22 @@ def adam(network: DeepGNN, spec: RunSpec) -> torch.optim.Adam:
     return _Adam(groups, lr=spec.lr, weight_decay=spec.weight_decay, **{one_call: True})
 
 
-def schedule(spec: RunSpec, optimizer: torch.optim.Optimizer) -> Any:
+def schedule(spec: RunSpec, optimizer: torch.optim.Optimizer, *, higher_is_better: bool = True) -> Any:
     """The scheduler of a run.
 
     plateau has torch's defaults, on the validation loss. halve is that of Alon & Yahav (2021): half the rate after ten
     evaluations in which what `select` names has not become better by 1e-4.
+
+    Parameters
+    ----------
+    higher_is_better : the direction of the score that `select` may name.
     """
     if spec.schedule == "plateau":
         return torch.optim.lr_scheduler.ReduceLROnPlateau(optimizer)
     if spec.schedule == "halve":
         return torch.optim.lr_scheduler.ReduceLROnPlateau(
             optimizer,
-            mode="min" if spec.select.endswith("loss") else "max",
+            mode="max" if higher_is_better and not spec.select.endswith("loss") else "min",
             factor=0.5,
             patience=10,
             threshold=1e-4,

@@ -12,15 +12,15 @@ from typing import Any
 import torch
 from torch import nn
 
-from lipgnn.datasets import Dataset, TreeDataset
-from lipgnn.network.deep import DeepGNN
+from lipgnn.catalog import METRICS, MetricEntry
 from lipgnn.network.hops import Graphs
 from lipgnn.norms import advance_all
 from lipgnn.runtime import seed_all
 from lipgnn.spec.run import RunSpec
-from lipgnn.tasks import metrics
-from lipgnn.tasks.batches import Batch, batches_of, logits_of
-from lipgnn.training.checkpoint import CheckpointFile, Tensors, save_model
+from lipgnn.tasks import TaskData, find_task
+from lipgnn.tasks.batches import Batch, logits_of
+from lipgnn.tasks.saved import Tensors, save_model
+from lipgnn.training.checkpoint import CheckpointFile
 from lipgnn.training.divergence import first_nonfinite_gradient, first_nonfinite_output
 from lipgnn.training.optimizer import adam, schedule, watches, without_infinities
 
@@ -32,8 +32,8 @@ LEAST_GAIN = 1e-4
 class Epoch:
     """What came of the epochs since the last evaluation; also one line of log.jsonl.
 
-    Metrics are of the updated weights, without dropout; `accuracy` is the metric of the data set (see lipgnn.tasks.metrics).
-    The norm of the gradient is the largest of all steps.
+    Losses and scores, by the metric of the task, are of the updated weights, without dropout. The norm of the gradient
+    is the largest of all steps.
     """
 
     epoch: int
@@ -62,14 +62,16 @@ class Training:
     device : where.
     """
 
-    def __init__(self, spec: RunSpec, dataset: Dataset | TreeDataset, device: torch.device):
+    def __init__(self, spec: RunSpec, dataset: TaskData, device: torch.device):
         self.spec = spec
         self.dataset = dataset
+        self.task = find_task(dataset.task)
         seed_all(spec.seed)
-        self.network = DeepGNN.from_spec(spec, dataset.num_features, dataset.num_classes).to(device)
+        self.network = self.task.network(spec, dataset.num_features, dataset.num_classes).to(device)
         self.optimizer = adam(self.network, spec)
-        self.scheduler = schedule(spec, self.optimizer)
-        self.batches = batches_of(spec, dataset, device)
+        self.metric = METRICS[self.task.metric]
+        self.scheduler = schedule(spec, self.optimizer, higher_is_better=self.metric.higher_is_better)
+        self.batches = self.task.batches(spec, dataset, device)
         self.labels, self.parts = self.batches.labels, self.batches.parts
         self.device = device
         self.epoch = 0
@@ -162,20 +164,20 @@ class Training:
     def finished(self) -> bool:
         """Whether the epochs are used up, patience has run out, or there is nothing left to learn."""
         waited = self.epoch - self.best.epoch if self.best else 0
-        learned = self.spec.select == "train_score" and self.best is not None and self.best.train_score == 1
+        learned = self.spec.select == "train_score" and self.best is not None
+        learned = learned and self.best.train_score == self.metric.perfect
         out_of_patience = self.spec.patience > 0 and waited >= self.spec.patience
         return self.epoch >= self.spec.epochs or out_of_patience or learned
 
     def _evaluate(self) -> dict[str, float]:
         """Losses and metrics without dropout; where an output is not finite, the last step is taken back."""
-        metric = self.dataset.metric
         logits = self._all_logits()
         found = {}
         for part, items in self.parts.items():
             own, labels = logits[items], self.labels[items]
-            found[f"{part}_score"] = metrics.score(metric, own, labels)
+            found[f"{part}_score"] = self.task.score(own, labels)
             if part != "test":
-                found[f"{part}_loss"] = metrics.loss(metric, own, labels).double()
+                found[f"{part}_loss"] = self.task.loss(own, labels).double()
         finite, *values = torch.stack([logits.isfinite().all().double(), *found.values()]).tolist()
         if not finite:
             where = self._first_bad_output(*self.batches.everything())
@@ -193,7 +195,7 @@ class Training:
         return logits_of(self.network, self.batches)
 
     def _loss(self, batch: Batch, logits: torch.Tensor) -> torch.Tensor:
-        return metrics.loss(self.dataset.metric, batch.of_items(logits), self.labels[batch.items])
+        return self.task.loss(batch.of_items(logits), self.labels[batch.items])
 
     def _first_bad_output(self, *batches: Batch) -> str:
         found = (first_nonfinite_output(self.network, batch.graph, batch.features) for batch in batches)
@@ -207,12 +209,12 @@ class Training:
         elif self.scheduler is not None and not watched:
             self.scheduler.step()
 
-    def _select(self, record: Epoch) -> Epoch:
+    def _select(self, line: Epoch) -> Epoch:
         """Keep the weights if this epoch is the best so far by what `select` names alone; the earlier wins a tie."""
-        if self.best is None or _better(record, self.best, self.spec.select):
-            self.best, self.best_weights = record, _copy(self.network.state_dict())
-            return record
-        return replace(record, best_epoch=self.best.epoch)
+        if self.best is None or _better(line, self.best, self.spec.select, self.metric):
+            self.best, self.best_weights = line, _copy(self.network.state_dict())
+            return line
+        return replace(line, best_epoch=self.best.epoch)
 
     @property
     def parameters(self) -> int:
@@ -221,14 +223,7 @@ class Training:
 
     def save_best(self, path: Path) -> None:
         """Write the selected weights as a model file."""
-        save_model(
-            path,
-            self.best_weights,
-            spec=self.spec,
-            fingerprint=self.dataset.fingerprint,
-            shape=(self.dataset.num_features, self.dataset.num_classes),
-            class_names=self.dataset.class_names,
-        )
+        save_model(path, self.best_weights, spec=self.spec, dataset=self.dataset)
 
     def save(self, checkpoint: CheckpointFile) -> None:
         """Write all of this to a checkpoint."""
@@ -285,14 +280,16 @@ def _differs_in_training(network: nn.Module) -> bool:
     )
 
 
-def _better(record: Epoch, best: Epoch, select: str) -> bool:
-    """By validation the other of its metrics breaks ties; by training accuracy a gain has to be more than nothing.
+def _better(line: Epoch, best: Epoch, select: str, metric: MetricEntry) -> bool:
+    """By validation the other of its numbers breaks ties; by the training score a gain has to be more than nothing.
 
-    The last gain is one however small: at 1 there is nothing left to learn.
+    The last gain is one however small: at a perfect score there is nothing left to learn.
     """
+    sign = 1 if metric.higher_is_better else -1
     if select == "train_score":
-        return record.train_score > best.train_score + LEAST_GAIN or record.train_score == 1 > best.train_score
-    merit, former = ((one.val_score, -one.val_loss) for one in (record, best))
+        gain = sign * (line.train_score - best.train_score)
+        return gain > LEAST_GAIN or (gain > 0 and line.train_score == metric.perfect)
+    merit, former = ((sign * one.val_score, -one.val_loss) for one in (line, best))
     return merit > former if select == "val_score" else merit[::-1] > former[::-1]
 
 

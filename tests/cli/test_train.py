@@ -171,7 +171,7 @@ def ogb_evaluate():
 
     import torch
 
-    from lipgnn.training.checkpoint import load_model
+    from lipgnn.tasks.saved import load_model
 
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")

@@ -5,12 +5,12 @@ import warnings
 import numpy as np
 import pytest
 import torch
+from networks import network_of
 
 from lipgnn.errors import DataError
 from lipgnn.evaluate import evaluate
-from lipgnn.network.deep import DeepGNN
 from lipgnn.results.store import Store
-from lipgnn.training.checkpoint import SavedModel, load_model
+from lipgnn.tasks.saved import SavedModel, load_model
 from lipgnn.training.loop import train
 
 CPU = torch.device("cpu")
@@ -67,8 +67,8 @@ def test_evaluation_leaves_no_dropout_on(trained):
 def test_a_model_of_trees_takes_trees_alone(small_spec, load_for):
     spec = small_spec.with_values(dataset="trees:2:4", features="raw", batch_size=5)
     trees, planted = load_for(spec), load_for(small_spec)
-    network = DeepGNN.from_spec(spec, trees.num_features, trees.num_classes)
-    saved = SavedModel(network, spec, trees.fingerprint, None)
+    network = network_of(spec, trees.num_features, trees.num_classes)
+    saved = SavedModel(network, spec, trees.fingerprint, "trees", (trees.num_features, trees.num_classes), None)
     assert evaluate(saved, trees, CPU).accuracy.keys() == {"train", "val", "test"}
     with pytest.raises(DataError, match="another kind"):
         evaluate(saved, planted, CPU)

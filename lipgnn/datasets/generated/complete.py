@@ -10,7 +10,6 @@ import numpy as np
 from lipgnn.datasets.source import Source
 from lipgnn.datasets.splits import random_split
 
-NAME = "complete"
 NUM_CLASSES, CLASS_SIZE, NUM_FEATURES = 4, 50, 32
 TRAIN_PER_CLASS, VAL_PER_CLASS = 15, 15
 SIGNAL = 0.6
@@ -25,12 +24,12 @@ def generate() -> Source:
     means = draw.standard_normal((NUM_CLASSES, NUM_FEATURES))
     features = SIGNAL * means[labels] + draw.standard_normal((len(labels), NUM_FEATURES))
     return Source(
-        name=NAME,
+        name="complete",
         edges=np.stack(np.triu_indices(len(labels), k=1)).astype(np.int64),
         directed=False,
         # Rounded, so that the last bit of a machine's logarithm does not make another data set.
         features=features.round(4).astype(np.float32),
         labels=labels.astype(np.int64),
         splits={"public": random_split(labels, SEED, TRAIN_PER_CLASS, VAL_PER_CLASS)},
-        origin=NAME,
+        origin="complete",
     )

@@ -11,7 +11,6 @@ import numpy as np
 from lipgnn.datasets.source import Source
 from lipgnn.datasets.splits import random_split
 
-NAME = "planted"
 NUM_CLASSES, CLASS_SIZE, NUM_FEATURES = 4, 100, 32
 TRAIN_PER_CLASS, VAL_PER_CLASS = 20, 25
 INNER_DEGREE, OUTER_DEGREE = 5.0, 2.0
@@ -36,11 +35,11 @@ def generate() -> Source:
     # Rounded, so that the last bit of a machine's logarithm does not make another data set.
     features = features.round(4)
     return Source(
-        name=NAME,
+        name="planted",
         edges=edges.astype(np.int64),
         directed=False,
         features=features.astype(np.float32),
         labels=labels.astype(np.int64),
         splits={"public": random_split(labels, SEED, TRAIN_PER_CLASS, VAL_PER_CLASS)},
-        origin=NAME,
+        origin="planted",
     )

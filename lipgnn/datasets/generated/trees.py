@@ -12,6 +12,8 @@ from __future__ import annotations
 
 import hashlib
 import itertools
+import math
+import re
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,9 +21,64 @@ import numpy as np
 
 from lipgnn.datasets.source import Split
 from lipgnn.errors import UsageError
-from lipgnn.tasks.neighbors_match import Trees, parse_trees
 
 SEED = 11
+FAMILY = "trees"
+RADII = range(2, 9)
+
+_NAME = re.compile(rf"{FAMILY}:(\d{{1,9}})(?::(\d{{1,9}}))?", re.ASCII)
+_MOST_PERMUTATIONS, _MOST_GRAPHS = 1000, 32000
+
+
+@dataclass(frozen=True)
+class Trees:
+    """The trees of one radius.
+
+    Attributes
+    ----------
+    radius : the depth r of the trees, from the root to a leaf.
+    permutations : how many assignments of values to the 2^r leaves there are; each is asked for every key.
+    """
+
+    radius: int
+    permutations: int
+
+    @property
+    def leaves(self) -> int:
+        return 2**self.radius
+
+    @property
+    def nodes(self) -> int:
+        return 2 * self.leaves - 1
+
+    @property
+    def graphs(self) -> int:
+        return self.permutations * self.leaves
+
+
+def parse_trees(name: str) -> Trees:
+    """What `trees:R` or `trees:R:PERMUTATIONS` asks for; without a number, the protocol's permutations.
+
+    Raises
+    ------
+    UsageError : another form, a radius outside 2..8, or more permutations than there are.
+    """
+    match = _NAME.fullmatch(name)
+    if not match or int(match[1]) not in RADII:
+        raise UsageError(
+            f"{name!r} names no trees of a radius from {RADII[0]} to {RADII[-1]}.",
+            f"Write {FAMILY}:R, or {FAMILY}:R:PERMUTATIONS for fewer than the protocol has.",
+        )
+    radius = int(match[1])
+    most = math.factorial(2**radius) if radius <= 3 else math.inf
+    protocol = min(_MOST_PERMUTATIONS, most if radius <= 3 else _MOST_GRAPHS // 2**radius)
+    permutations = int(match[2]) if match[2] else protocol
+    if not 2 <= permutations <= min(most, _MOST_GRAPHS):
+        raise UsageError(
+            f"{name!r} asks for {permutations} permutations of {2**radius} values.",
+            f"Ask for 2 to {min(most, _MOST_GRAPHS)}; without a number there are {protocol}.",
+        )
+    return Trees(radius, permutations)
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +103,7 @@ class TreeDataset:
     permutations: np.ndarray
     split: Split
 
-    metric = "accuracy"
+    task = FAMILY
 
     @property
     def num_features(self) -> int:

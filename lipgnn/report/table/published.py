@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from importlib import resources
 from typing import Any
 
-from lipgnn.tasks.neighbors_match import is_trees
+from lipgnn.catalog import task_of
 
 # Values of ours that a published one may stand beside.
 _SAME = {"test_score": ("test_score", "last_test_score")}
@@ -52,8 +52,8 @@ class Published:
         return same and data and value in _SAME.get(self.value, (self.value,)) and self._has_depth_of(spec)
 
     def scaled_down(self, spec: Mapping[str, Any]) -> bool:
-        """Whether the runs are of fewer trees than the paper has."""
-        return is_trees(self.dataset) and str(spec.get("dataset")).startswith(f"{self.dataset}:")
+        """Whether the data of the runs is a smaller form of what the paper has."""
+        return task_of(self.dataset).is_smaller(str(spec.get("dataset")), self.dataset)
 
     def _has_depth_of(self, spec: Mapping[str, Any]) -> bool:
         return spec.get("layers", self.depth) == self.depth

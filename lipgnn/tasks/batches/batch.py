@@ -9,9 +9,8 @@ from typing import Protocol
 import torch
 from torch import nn
 
-from lipgnn.datasets import Dataset, TreeDataset
 from lipgnn.network.hops import Graphs
-from lipgnn.runtime import dgl
+from lipgnn.tasks.task import TaskData
 
 
 @dataclass(frozen=True, eq=False)
@@ -21,7 +20,7 @@ class Batch:
     Attributes
     ----------
     graph, features : what the network is called with.
-    items : (B,) numbers of the nodes, or of the graphs, that are learned from or asked about.
+    items : (B,) numbers of the items (nodes or graphs) that are learned from or asked about.
     rows : where their logits are in the output; None where the output is theirs and nothing else.
     """
 
@@ -56,8 +55,8 @@ class Batches(Protocol):
     def everything(self) -> Iterator[Batch]:
         """All items in order, for evaluation."""
 
-    def whole_graph(self) -> tuple[dgl.DGLGraph, torch.Tensor]:
-        """A graph and its features on which all layers see all nodes; where there are many graphs, some of them."""
+    def whole(self) -> Batch:
+        """A batch of one graph on which all layers see all nodes; where there are many graphs, some of them."""
 
 
 @torch.no_grad()
@@ -67,7 +66,7 @@ def logits_of(network: nn.Module, batches: Batches) -> torch.Tensor:
     return parts[0] if len(parts) == 1 else torch.cat(parts)
 
 
-def parts_of(dataset: Dataset | TreeDataset, device: torch.device) -> dict[str, torch.Tensor]:
+def parts_of(dataset: TaskData, device: torch.device) -> dict[str, torch.Tensor]:
     """Numbers of the items of every part of the split."""
     masks = dataset.split.parts.items()
     return {part: torch.tensor(mask.nonzero()[0], device=device) for part, mask in masks}

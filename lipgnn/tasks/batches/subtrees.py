@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import torch
 
-from lipgnn.datasets import TreeDataset
+from lipgnn.datasets.generated.trees import TreeDataset
 from lipgnn.network.hops import Hop
 from lipgnn.runtime import dgl
 

@@ -9,7 +9,7 @@ import numpy as np
 import torch
 
 from lipgnn.catalog import parse_norm
-from lipgnn.datasets import TreeDataset
+from lipgnn.datasets.generated.trees import TreeDataset
 from lipgnn.network.hops import Graphs, Hop
 from lipgnn.runtime import dgl
 from lipgnn.spec.run import RunSpec
@@ -58,9 +58,9 @@ class TreeBatches:
     def everything(self) -> Iterator[Batch]:
         return map(self._batch, torch.arange(len(self.labels), device=self._device).split(self._batch_size))
 
-    def whole_graph(self) -> tuple[dgl.DGLGraph, torch.Tensor]:
+    def whole(self) -> Batch:
         some = torch.arange(min(self._batch_size, len(self.labels)), device=self._device)
-        return self._copies(len(some)), self._features(some)
+        return Batch(self._copies(len(some)), self._features(some), some, slice(len(some)))
 
     def _batch(self, items: torch.Tensor) -> Batch:
         size = len(items)

@@ -7,7 +7,6 @@ from collections.abc import Iterator
 import torch
 
 from lipgnn.datasets import Dataset
-from lipgnn.runtime import dgl
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks.batches.batch import Batch, parts_of
 
@@ -31,5 +30,5 @@ class WholeGraph:
     def everything(self) -> Iterator[Batch]:
         yield Batch(self.graph, self.features, self._everyone)
 
-    def whole_graph(self) -> tuple[dgl.DGLGraph, torch.Tensor]:
-        return self.graph, self.features
+    def whole(self) -> Batch:
+        return next(self.everything())

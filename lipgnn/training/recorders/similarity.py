@@ -41,7 +41,7 @@ class SimilarityRecorder(Recorder):
         super().__init__(training, earlier)
         network = training.network
         self._columns = len(network.blocks) + 1
-        self._components = components(training.batches.whole_graph()[0]) if training.batches.shares_forward else None
+        self._components = components(training.batches.whole().graph) if training.batches.shares_forward else None
         # What was seen in the batch in work, by column.
         self._gradients: dict[int, torch.Tensor] = {}
         self._features: dict[int, torch.Tensor] = {}

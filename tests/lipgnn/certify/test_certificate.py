@@ -6,12 +6,12 @@ import math
 
 import pytest
 import torch
+from networks import network_of
 
 from lipgnn.certify import certify, layer_bounds, network_bound
 from lipgnn.certify.certificate import VACUOUS
 from lipgnn.errors import DataError, UsageError
-from lipgnn.network.deep import DeepGNN
-from lipgnn.training.checkpoint import SavedModel
+from lipgnn.tasks.saved import SavedModel
 
 CPU = torch.device("cpu")
 
@@ -25,8 +25,9 @@ def model(small_spec, load_for):
         spec = small_spec.with_values(**values)
         dataset = load_for(spec)
         torch.manual_seed(0)
-        network = DeepGNN.from_spec(spec, dataset.num_features, dataset.num_classes).eval()
-        return SavedModel(network, spec, dataset.fingerprint, None), dataset
+        network = network_of(spec, dataset.num_features, dataset.num_classes).eval()
+        shape = (dataset.num_features, dataset.num_classes)
+        return SavedModel(network, spec, dataset.fingerprint, dataset.task, shape, None), dataset
 
     return make
 
@@ -124,7 +125,7 @@ def test_what_has_no_certificate_is_refused(model):
         certify(trees, data, CPU)
     labels = torch.ones(400, 3).numpy()
     several = dataclasses.replace(dataset, source=dataclasses.replace(dataset.source, labels=labels))
-    with pytest.raises(DataError, match="which of several classes"):
+    with pytest.raises(UsageError, match="these nodes have yes-or-no labels"):
         certify(saved, several, CPU)
     untested = dataclasses.replace(dataset.split, test=~dataset.split.test & dataset.split.test)
     with pytest.raises(DataError, match="no test nodes"):

@@ -93,7 +93,7 @@ def test_the_metric_follows_the_labels(make_source, small):
     labels = np.array([[0, 1, np.nan]] * 6, dtype=np.float32)
     source = make_source(labels=labels)
     several = prepare(source, source.splits["public"])
-    assert (small.metric, several.metric) == ("accuracy", "roc-auc")
+    assert (small.task, several.task) == ("nodes", "labels")
     assert several.num_classes == 3 and several.labels.dtype == torch.float32
     np.testing.assert_array_equal(several.labels.numpy(), labels)
 

@@ -6,18 +6,21 @@ import pytest
 import torch
 from networks import bare
 
+from lipgnn.catalog import find_task
 from lipgnn.diagnose.ablate import PARTS, ablate, switched_off
 from lipgnn.diagnose.data import WholeData
 from lipgnn.errors import UsageError
 from lipgnn.measures.features import rank_one_residual
 from lipgnn.measures.walk import components
+from lipgnn.tasks.batches import Batch
 
 
 @pytest.fixture
 def data(reference):
     everyone = torch.arange(7)
     parts = {"train": everyone[:5], "val": everyone[5:6], "test": everyone[6:]}
-    return WholeData(reference.small_graph(), reference.normal(1, 7, 4), everyone % 3, parts, "accuracy")
+    batch = Batch(reference.small_graph(), reference.normal(1, 7, 4), everyone)
+    return WholeData(find_task("nodes"), batch, everyone % 3, parts)
 
 
 def network_of(**options):

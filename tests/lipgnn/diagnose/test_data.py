@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
-from lipgnn.datasets import load
 from lipgnn.diagnose.data import WholeData
 from lipgnn.spec.run import RunSpec
+from lipgnn.tasks import load
 from lipgnn.training.state import Training
 
 CPU = torch.device("cpu")
@@ -45,7 +47,7 @@ def test_of_many_trees_it_is_a_batch_and_the_logits_are_those_of_the_roots():
 
 def test_a_part_without_items_or_logits_that_are_not_finite_have_no_accuracy(small_spec, load_for):
     data = WholeData.of(small_spec, load_for(small_spec), CPU)
-    empty = WholeData(data.graph, data.features, data.labels, {**data.parts, "val": data.parts["val"][:0]}, data.metric)
+    empty = replace(data, parts={**data.parts, "val": data.parts["val"][:0]})
     logits = torch.zeros(len(data.labels), 4)
     assert empty.accuracy(logits)["val"] is None
     assert empty.accuracy(logits)["test"] is not None

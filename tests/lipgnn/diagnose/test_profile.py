@@ -10,10 +10,12 @@ import pytest
 import torch
 from networks import bare
 
+from lipgnn.catalog import find_task
 from lipgnn.diagnose import profile as module
 from lipgnn.diagnose.data import WholeData
 from lipgnn.diagnose.profile import COLUMNS, profile
 from lipgnn.network.blocks import Branch
+from lipgnn.tasks.batches import Batch
 from lipgnn.training.divergence import first_nonfinite_output
 
 LAYERS = 3
@@ -22,9 +24,8 @@ LAYERS = 3
 def whole(graph, features, classes=3):
     labels = torch.arange(graph.num_nodes()) % classes
     everyone = torch.arange(graph.num_nodes())
-    return WholeData(
-        graph, features, labels, {"train": everyone[:5], "val": everyone[5:6], "test": everyone[6:]}, "accuracy"
-    )
+    parts = {"train": everyone[:5], "val": everyone[5:6], "test": everyone[6:]}
+    return WholeData(find_task("nodes"), Batch(graph, features, everyone), labels, parts)
 
 
 @pytest.fixture

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 import torch
+from networks import network_of
 
 from lipgnn.datasets import load
 from lipgnn.diagnose.data import WholeData
@@ -18,7 +19,6 @@ from lipgnn.diagnose.verdict import (
     VERDICTS,
     judge,
 )
-from lipgnn.network.deep import DeepGNN
 from lipgnn.runtime import seed_all
 from lipgnn.spec.run import RunSpec
 
@@ -59,7 +59,7 @@ def test_a_network_made_to_be_so_is_called_so(name, seed):
     spec = RunSpec(dataset="planted", seed=seed, device="cpu", **options)
     dataset = load("planted")
     seed_all(seed)
-    network = DeepGNN.from_spec(spec, dataset.num_features, dataset.num_classes)
+    network = network_of(spec, dataset.num_features, dataset.num_classes)
     found = profile(network, WholeData.of(spec, dataset, torch.device("cpu")))
     verdict = judge(found.layers, spec=spec, second_eigenvalue=found.second_eigenvalue, components=found.components)
     assert verdict.name == name, verdict.evidence

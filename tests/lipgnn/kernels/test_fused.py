@@ -9,12 +9,12 @@ import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from networks import network_of
 
 from lipgnn.datasets import load
 from lipgnn.diagnose.data import WholeData
 from lipgnn.diagnose.profile import profile
 from lipgnn.kernels import fused
-from lipgnn.network.deep import DeepGNN
 from lipgnn.nn import GATConv, TransformerConv
 from lipgnn.nn.attention import aggregate
 from lipgnn.runtime import dgl
@@ -276,7 +276,7 @@ def test_an_exploding_network_explodes_as_much_as_by_the_reference():
     spec = RunSpec(dataset="planted", layers=64, residual="identity", norm="none", dtype="float64")
     for kernel in ("dgl", "fused"):
         torch.manual_seed(0)
-        network = DeepGNN.from_spec(spec.with_values(kernel=kernel), data.num_features, data.num_classes)
+        network = network_of(spec.with_values(kernel=kernel), data.num_features, data.num_classes)
         found = profile(network, WholeData.of(spec, data, torch.device("cpu")))
         assert found.layers[-1]["feat_norm"] > 1e12
         growth[kernel] = math.log10(found.layers[0]["grad_norm"] / found.layers[-1]["grad_norm"])

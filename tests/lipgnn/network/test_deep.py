@@ -7,7 +7,7 @@ import math
 
 import pytest
 import torch
-from networks import bare
+from networks import bare, network_of
 from torch import nn
 
 from lipgnn.catalog import ATTENTION_MODELS, FEATURE_NORMS, MODELS, STACKS
@@ -188,7 +188,7 @@ def test_a_specification_builds_the_network_it_describes(reference):
     }
     spec = RunSpec(**values, dtype="float64")
     torch.manual_seed(0)
-    built = DeepGNN.from_spec(spec, 3, 2)
+    built = network_of(spec, 3, 2)
     torch.manual_seed(0)
     direct = bare(3, 2, **values).double()
     assert repr(built) == repr(direct)
@@ -266,12 +266,12 @@ def test_a_norm_may_act_after_the_sum(residual, norm, reference):
 def test_layer_norm_after_the_sum_is_over_the_whole_width(reference):
     """Of 4 heads of 8 channels, all 32 together."""
     spec = RunSpec(dataset="trees:3", hidden=8, heads=4, norm="layer", norm_place="sum", residual="identity")
-    block = DeepGNN.from_spec(spec, 9, 9).blocks[0]
+    block = network_of(spec, 9, 9).blocks[0]
     assert block.sum_norm.weight.shape == (32,)
 
 
 def test_trees_have_tables_and_no_bias():
-    deep = DeepGNN.from_spec(RunSpec(dataset="trees:3", layers=2), 9, 9)
+    deep = network_of(RunSpec(dataset="trees:3", layers=2), 9, 9)
     assert {name for name, _ in deep.named_parameters() if "coder" in name} == {
         "encoder.key.weight",
         "encoder.value.weight",

@@ -69,7 +69,7 @@ def test_where_no_activations_are_kept_none_are_kept_less_often():
 
 
 def test_samples_of_one_graph_are_not_inverted():
-    check_batches("reversible", 8, many_graphs=True)
-    check_batches("reversible", 0, many_graphs=False)
+    check_batches("plain", 8)
+    check_batches("reversible", 0)
     with pytest.raises(UsageError, match="same nodes in every layer"):
-        check_batches("reversible", 8, many_graphs=False)
+        check_batches("reversible", 8)

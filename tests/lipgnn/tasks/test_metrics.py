@@ -5,6 +5,7 @@ import warnings
 import pytest
 import torch
 
+from lipgnn.catalog import METRICS
 from lipgnn.tasks import metrics
 
 
@@ -20,7 +21,7 @@ def evaluator():
 def test_accuracy_is_that_of_ogb(evaluator):
     logits, labels = torch.randn(200, 40), torch.randint(40, (200,))
     theirs = evaluator("ogbn-arxiv").eval({"y_true": labels[:, None], "y_pred": logits.argmax(1, keepdim=True)})
-    assert metrics.score("accuracy", logits, labels).item() == pytest.approx(theirs["acc"])
+    assert metrics.SCORES["accuracy"](logits, labels).item() == pytest.approx(theirs["acc"])
 
 
 def test_roc_auc_is_that_of_ogb(evaluator):
@@ -28,7 +29,7 @@ def test_roc_auc_is_that_of_ogb(evaluator):
     logits, labels = torch.randn(150, 112).round(decimals=1), torch.randint(2, (150, 112)).float()
     labels[:, 3], labels[:, 7] = 0, 1
     theirs = evaluator("ogbn-proteins").eval({"y_true": labels, "y_pred": logits})
-    assert metrics.score("roc-auc", logits, labels).item() == pytest.approx(theirs["rocauc"])
+    assert metrics.SCORES["roc-auc"](logits, labels).item() == pytest.approx(theirs["rocauc"])
 
 
 def test_roc_auc_is_the_share_of_pairs_in_the_right_order():
@@ -46,15 +47,6 @@ def test_roc_auc_without_two_kinds_is_not_a_number():
     assert metrics.roc_auc(torch.randn(5, 2), torch.ones(5, 2)).isnan()
 
 
-def test_the_loss_of_classes_is_cross_entropy():
-    logits, labels = torch.randn(9, 4, dtype=torch.float64), torch.randint(4, (9,))
-    expected = -torch.stack([logits[i].log_softmax(0)[labels[i]] for i in range(9)]).mean()
-    torch.testing.assert_close(metrics.loss("accuracy", logits, labels), expected)
-
-
-def test_the_loss_of_several_labels_is_over_those_that_are_known():
-    logits = torch.randn(6, 3, dtype=torch.float64)
-    labels = torch.tensor([[0, 1, float("nan")]] * 6)
-    p = torch.sigmoid(logits)
-    expected = -torch.cat([(1 - p[:, 0]).log(), p[:, 1].log()]).mean()
-    torch.testing.assert_close(metrics.loss("roc-auc", logits, labels), expected)
+def test_every_metric_of_the_catalog_has_its_function():
+    assert metrics.SCORES.keys() == METRICS.keys()
+    assert all(entry.words and entry.description for entry in METRICS.values())

@@ -8,8 +8,8 @@ import torch
 from lipgnn.errors import DataError, Interrupted, RunFailed, UsageError
 from lipgnn.results.recordings import RECORDS, read_recording
 from lipgnn.results.store import COLUMNS, Store
+from lipgnn.tasks.saved import load_model
 from lipgnn.training import loop as module
-from lipgnn.training.checkpoint import load_model
 from lipgnn.training.loop import Finished, Started, train
 from lipgnn.training.state import Epoch, Training
 

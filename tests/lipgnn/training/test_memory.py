@@ -13,8 +13,8 @@ import torch
 from networks import bare
 from torch import nn
 
-from lipgnn.datasets import load
 from lipgnn.spec.run import RunSpec
+from lipgnn.tasks import load
 from lipgnn.training.memory import COPIES, MARGIN, Estimate, _Allocations, estimate, plan_memory
 from lipgnn.training.state import Training
 

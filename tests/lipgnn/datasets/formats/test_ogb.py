@@ -155,7 +155,7 @@ def test_proteins_have_tasks_and_features_of_edges(tmp_path, write_ogb):
     np.testing.assert_array_equal(source.features[:5], [[1, 0.5], [2, 0.75], [3, 1], [5, 0], [0, 0]])
     np.testing.assert_array_equal(source.labels, labels)
     assert not source.directed and source.num_classes == 112 and source.labels.dtype == np.float32
-    assert load("ogbn-proteins", data_dir=tmp_path).metric == "roc-auc"
+    assert load("ogbn-proteins", data_dir=tmp_path).task == "labels"
     with pytest.raises(DataError, match="111 labels a node, not 112"):
         read_ogb(write_ogb(tmp_path / "ogbn_proteins", **changes | {"labels": labels[:, 1:]}))
     with pytest.raises(DataError, match=r"edge-feat.csv.gz': it has 2 lines for 3 edges"):

@@ -1,10 +1,10 @@
 import pytest
 import torch
+from networks import network_of
 
-from lipgnn.datasets import load
-from lipgnn.network.deep import DeepGNN
 from lipgnn.spec.sources import resolve
-from lipgnn.tasks.batches import batches_of, logits_of
+from lipgnn.tasks import find_task, load, task_of
+from lipgnn.tasks.batches import logits_of
 from lipgnn.tasks.batches.batch import Batch, generator_of, parts_of, shuffled
 from lipgnn.tasks.batches.sampled import SampledNodes
 from lipgnn.tasks.batches.trees import TreeBatches
@@ -18,15 +18,15 @@ CPU = torch.device("cpu")
 )
 def test_the_source_of_batches_is_that_of_the_data(dataset, size, kind):
     spec = resolve({"dataset": dataset, "batch_size": size}, {}).spec
-    assert type(batches_of(spec, load(dataset), CPU)) is kind
+    assert type(task_of(dataset).batches(spec, load(dataset), CPU)) is kind
 
 
 @pytest.mark.parametrize("size", [0, 40])
 def test_the_logits_of_all_are_in_the_order_of_the_items(size):
     spec = resolve({"dataset": "trees:2", "batch_size": size}, {}).spec
     data = load("trees:2")
-    network = DeepGNN.from_spec(spec, data.num_features, data.num_classes).eval()
-    batches = batches_of(spec, data, CPU)
+    network = network_of(spec, data.num_features, data.num_classes).eval()
+    batches = find_task(data.task).batches(spec, data, CPU)
     logits = logits_of(network, batches)
     assert logits.shape == (96, 5)
     assert not logits.requires_grad

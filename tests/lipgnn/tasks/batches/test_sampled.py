@@ -2,8 +2,8 @@
 
 import pytest
 import torch
+from networks import network_of
 
-from lipgnn.network.deep import DeepGNN
 from lipgnn.tasks.batches.sampled import SampledNodes
 
 CPU = torch.device("cpu")
@@ -62,9 +62,9 @@ def test_the_random_state_of_the_run_is_left_alone(make):
 
 def test_with_all_neighbours_the_logits_are_those_of_the_whole_graph(make):
     batches, spec = make(fanout=1000)
-    network = DeepGNN.from_spec(spec, 32, 4).eval()
+    network = network_of(spec, 32, 4).eval()
     with torch.no_grad():
-        whole = network(*batches.whole_graph())
+        whole = network(batches.graph, batches.features)
         for batch in batches.epoch(1):
             torch.testing.assert_close(network(batch.graph, batch.features), whole[batch.items])
 

@@ -2,11 +2,11 @@
 
 import pytest
 import torch
+from networks import network_of
 
-from lipgnn.datasets import load
-from lipgnn.network.deep import DeepGNN
 from lipgnn.network.recompute import run_blocks
 from lipgnn.spec.sources import resolve
+from lipgnn.tasks import load
 from lipgnn.tasks.batches.subtrees import Subtrees
 from lipgnn.tasks.batches.trees import TreeBatches
 
@@ -21,12 +21,13 @@ def test_the_top_of_every_graph_is_that_of_the_whole_tree(name, layers, model):
     """After all layers but two, for the root, its children and theirs in every graph."""
     spec = resolve({"dataset": name, "layers": layers, "model": model, "batch_size": 0}, {}).spec
     data = load(name)
-    network = DeepGNN.from_spec(spec, data.num_features, data.num_classes)
+    network = network_of(spec, data.num_features, data.num_classes)
     subtrees = Subtrees.of(data, layers, CPU)
     blocks = network.blocks[:-2]
     with torch.no_grad():
         found = run_blocks(blocks, subtrees.hops, network.encoder(subtrees.features))[subtrees.top.flatten()]
-        graph, features = TreeBatches(spec, data, CPU).whole_graph()
+        whole = TreeBatches(spec, data, CPU).whole()
+        graph, features = whole.graph, whole.features
         whole = run_blocks(blocks, graph, network.encoder(features))
     torch.testing.assert_close(found, whole[: len(found)], rtol=1e-4, atol=1e-5)
 

@@ -5,11 +5,11 @@ import copy
 import networkx
 import pytest
 import torch
+from networks import network_of
 
-from lipgnn.datasets import load
-from lipgnn.network.deep import DeepGNN
 from lipgnn.runtime import dgl
 from lipgnn.spec.sources import resolve
+from lipgnn.tasks import load
 from lipgnn.tasks.batches.trees import TreeBatches
 
 CPU = torch.device("cpu")
@@ -23,7 +23,7 @@ def make():
         spec = resolve({"dataset": "trees:3:20", "batch_size": 32, **options}, {}).spec
         data = load(spec.dataset)
         torch.manual_seed(0)
-        network = DeepGNN.from_spec(spec, data.num_features, data.num_classes)
+        network = network_of(spec, data.num_features, data.num_classes)
         return TreeBatches(spec, data, CPU), network, data
 
     return call
@@ -127,7 +127,8 @@ def test_graphs_are_made_once_for_every_size(make):
 
 def test_the_whole_graph_is_copies_of_the_tree(make):
     batches, _, data = make(batch_size=3)
-    graph, features = batches.whole_graph()
+    whole = batches.whole()
+    graph, features = whole.graph, whole.features
     edges = torch.stack(graph.edges()).T.tolist()
     whole = networkx.DiGraph(edges)
     tree = networkx.DiGraph(data.edges.T.tolist())

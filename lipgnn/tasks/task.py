@@ -1,0 +1,107 @@
+"""The contract of a task: what is predicted, on which data, in which batches, and how it is scored."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from lipgnn.datasets.source import Split
+
+if TYPE_CHECKING:
+    import torch
+
+    from lipgnn.network.deep import DeepGNN
+    from lipgnn.spec.run import RunSpec
+    from lipgnn.tasks.batches.batch import Batches
+
+
+class TaskData(Protocol):
+    """What a task needs of its data, whatever else it has.
+
+    Attributes
+    ----------
+    name : as it was asked for.
+    task : the name of its task, one of `lipgnn.catalog.TASKS`.
+    fingerprint : 16 hex digits of the data and the split.
+    split : masks over the items.
+    num_features, num_classes : the widths of a network's input and output.
+    class_names : a name per output, if known.
+    """
+
+    name: str
+    task: str
+    fingerprint: str
+    split: Split
+    num_features: int
+    num_classes: int
+    class_names: tuple[str, ...] | None
+
+
+class Task:
+    """Base of the tasks. A task is one class in one file, and one line in `lipgnn.catalog.TASKS`.
+
+    Its module imports torch where it is needed, inside methods: the protocol of a task is asked for before torch is
+    loaded. What a subclass does not say is taken for the careful case.
+
+    Attributes
+    ----------
+    items : the word for what is predicted, such as "nodes".
+    metric : the name of its score, one of `lipgnn.catalog.METRICS`, which has its direction.
+    has_classes : whether every item has one class, of which a confusion matrix can be made.
+    uncertified : why no certificate can be given for its predictions, and None where one can.
+    """
+
+    items: str
+    metric: str
+    has_classes = False
+    uncertified: str | None = "A certificate is about which of several classes an item has."
+
+    def defaults(self, dataset: str, model: str) -> dict[str, Any]:
+        """Run options of the protocol that comes with a data set of this task, for a kind of layer."""
+        return {}
+
+    def check(self, spec: RunSpec) -> None:
+        """Refuse options that this task cannot be trained with.
+
+        Raises
+        ------
+        UsageError : says which, and what to do.
+        """
+
+    def edges(self, dataset: str) -> int | None:
+        """How many edges a layer goes over in an epoch; None where that cannot be known."""
+        return None
+
+    def is_smaller(self, dataset: str, other: str) -> bool:
+        """Whether a data set is a smaller form of another one, so that its results can be put beside the other's."""
+        return False
+
+    def load(self, name: str, *, split: str, missing: float, features: str, data_dir: Path | None) -> TaskData:
+        """Read or make the data; options and errors are those of `lipgnn.tasks.load`."""
+        raise NotImplementedError
+
+    def identify(self, name: str, *, split: str, data_dir: Path | None) -> str:
+        """The fingerprint of the data, whatever the feature options."""
+        raise NotImplementedError
+
+    def network(self, spec: RunSpec, num_features: int, num_classes: int) -> DeepGNN:
+        """The network of a run with new weights, in its floating-point type, on the CPU: encoder, blocks and head."""
+        import torch
+
+        from lipgnn.network.deep import DeepGNN
+
+        return DeepGNN(spec, num_features, num_classes).to(getattr(torch, spec.dtype))
+
+    def batches(self, spec: RunSpec, dataset: TaskData, device: torch.device) -> Batches:
+        """What a run trains on step by step, and is evaluated on."""
+        raise NotImplementedError
+
+    def loss(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """What training makes small; logits (B, C) and the labels of the same items."""
+        raise NotImplementedError
+
+    def score(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
+        """The metric, a number in double precision on the device of the logits; shapes as for `loss`."""
+        from lipgnn.tasks.metrics import SCORES
+
+        return SCORES[self.metric](logits, labels)

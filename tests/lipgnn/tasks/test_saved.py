@@ -1,0 +1,93 @@
+"""Model files: they need nothing beside them, and nothing in them does worse than an error with the file's name."""
+
+from types import SimpleNamespace
+
+import pytest
+import torch
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from networks import network_of
+
+from lipgnn.errors import DataError
+from lipgnn.spec.run import RunSpec
+from lipgnn.tasks.saved import load_model, save_model
+
+SPEC = RunSpec(layers=2, hidden=2, heads=2)
+DATA = SimpleNamespace(
+    fingerprint="f", task="nodes", num_features=5, num_classes=3, class_names=("x", "y", "[/z]"), name="data"
+)
+
+
+@pytest.fixture
+def model_file(tmp_path):
+    torch.manual_seed(0)
+    path = tmp_path / "best.safetensors"
+    network = network_of(SPEC, 5, 3)
+    save_model(path, network.state_dict(), spec=SPEC, dataset=DATA)
+    return path
+
+
+def test_a_model_file_needs_nothing_beside_it(model_file, tmp_path):
+    moved = tmp_path / "elsewhere.safetensors"
+    model_file.rename(moved)
+    saved = load_model(moved)
+    torch.manual_seed(0)
+    expected = network_of(SPEC, 5, 3).state_dict()
+    assert (saved.spec, saved.fingerprint, saved.task, saved.shape) == (SPEC, "f", "nodes", (5, 3))
+    assert saved.class_names == ("x", "y", "[/z]")
+    assert not saved.network.training
+    assert all(torch.equal(value, expected[name]) for name, value in saved.network.state_dict().items())
+
+
+def test_a_missing_model_file_is_named(tmp_path):
+    with pytest.raises(DataError, match=r"none\.safetensors"):
+        load_model(tmp_path / "none.safetensors")
+
+
+def _drop(weights):
+    weights.pop("decoder.bias")
+
+
+def _add(weights):
+    weights["extra"] = torch.zeros(1)
+
+
+def _reshape(weights):
+    weights["decoder.bias"] = torch.zeros(9)
+
+
+def _poison(weights):
+    weights["decoder.bias"][0] = float("nan")
+
+
+@pytest.mark.parametrize(
+    "change, reason",
+    [
+        (_drop, "decoder.bias is missing"),
+        (_add, "extra is not part of the model"),
+        (_reshape, r"decoder.bias is \(9,\), not \(3,\)"),
+        (_poison, "not finite"),
+    ],
+)
+def test_tensors_that_do_not_fit_are_refused_by_name(tmp_path, change, reason):
+    weights = network_of(SPEC, 5, 3).state_dict()
+    change(weights)
+    path = tmp_path / "m.safetensors"
+    save_model(path, weights, spec=SPEC, dataset=DATA)
+    with pytest.raises(DataError, match=reason):
+        load_model(path)
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(st.data())
+def test_no_mutation_of_a_model_file_does_worse_than_a_data_error(model_file, tmp_path, data):
+    content = bytearray(model_file.read_bytes())
+    for _ in range(data.draw(st.integers(1, 4))):
+        content[data.draw(st.integers(0, min(len(content) - 1, 1500)))] = data.draw(st.integers(0, 255))
+    cut = data.draw(st.integers(0, len(content)))
+    path = tmp_path / "mutated.safetensors"
+    path.write_bytes(bytes(content[:cut] if data.draw(st.booleans()) else content))
+    try:
+        load_model(path)
+    except DataError as error:
+        assert str(path) in error.message

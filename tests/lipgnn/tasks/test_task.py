@@ -1,0 +1,37 @@
+"""What a task that says nothing is taken for."""
+
+import pytest
+
+from lipgnn.catalog import METRICS, TASKS, find_task
+from lipgnn.errors import UsageError
+from lipgnn.tasks import Task, identify, load, task_of
+
+
+def test_who_says_nothing_is_taken_for_the_careful_case():
+    task = Task()
+    assert task.uncertified and not task.has_classes
+    assert task.defaults("anything", "gat") == {} and task.edges("anything") is None
+    assert not task.is_smaller("trees:5:250", "trees:5")
+    for method, arguments in (("batches", (None, None, None)), ("loss", (None, None))):
+        with pytest.raises(NotImplementedError):
+            getattr(task, method)(*arguments)
+
+
+@pytest.mark.parametrize("name", TASKS)
+def test_every_task_of_the_catalog_says_what_is_predicted_and_how_it_is_scored(name):
+    task = find_task(name)
+    assert isinstance(task, Task) and find_task(name) is task
+    assert task.items in ("nodes", "graphs") and task.metric in METRICS
+    assert task.uncertified is None or task.uncertified.endswith(".")
+
+
+def test_an_unknown_task_is_refused_with_the_list():
+    with pytest.raises(UsageError, match="Unknown task 'edges'"):
+        find_task("edges")
+
+
+@pytest.mark.parametrize("name", ["planted", "trees:2"])
+def test_data_is_found_by_its_name_and_says_its_task(name):
+    data = load(name)
+    assert find_task(data.task) is task_of(name)
+    assert data.fingerprint == identify(name)
