@@ -54,8 +54,9 @@ def command(
     results: Path,
     as_json: bool,
 ) -> int:
-    """Evaluate a saved model: its scores, classes, confusion, attention, and what is certain about it.
+    """Evaluate a saved model, and certify it.
 
+    It shows the scores, a table by class, the confusion between classes, and the entropy of the attention by layer.
     RUN is a run's id, the start of one, or its folder; FILE is a saved model such as best.safetensors.
     """
     arguments = certify_arguments(certify, radii, tries)

@@ -20,6 +20,9 @@ Try:
   lipgnn train --layers 30 --norm lip
   lipgnn datasets list
   lipgnn env
+  lipgnn guide first-run
+
+`lipgnn COMMAND -h` shows the options of a command and examples.
 """
 
 

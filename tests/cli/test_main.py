@@ -31,6 +31,11 @@ def test_alone_it_prints_help_with_lines_to_copy(invoke):
     assert all(name in out for name in COMMANDS)
 
 
+def test_the_list_of_commands_cuts_no_sentence_short(invoke, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "..." not in invoke()[1].partition("Commands:")[2]
+
+
 def test_short_and_long_help_are_the_same(invoke):
     assert invoke("train", "-h") == invoke("train", "--help")
 
@@ -45,7 +50,16 @@ def test_every_command_says_what_it_does(words, command):
 
 
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["train", "--help"], ["datasets", "list"], ["train", "--print-config"], ["trian"]]
+    "arguments",
+    [
+        ["--help"],
+        ["train", "--help"],
+        ["datasets", "list"],
+        ["train", "--print-config"],
+        ["guide"],
+        ["guide", "depth"],
+        ["trian"],
+    ],
 )
 def test_what_needs_no_torch_does_not_import_it(program, arguments, tmp_path):
     code = (
