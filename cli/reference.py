@@ -17,7 +17,7 @@ from lipgnn.spec.options import GROUPS
 
 _HEAD = """# Commands and options
 
-Every command with its options and their defaults, in the words of `--help`.
+Every command with its options and their defaults, in the words of the help texts.
 
 <!-- This page is written by the program: python -m cli.reference > lipgnn/guide/commands.md -->
 

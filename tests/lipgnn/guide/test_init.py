@@ -19,7 +19,7 @@ def test_a_page_begins_with_its_title_and_one_line_about_it(topic):
     page = read(topic)
     assert page.text.startswith(f"# {page.title}\n\n{page.summary}\n\n")
     assert page.title and not page.title.startswith("#")
-    assert page.summary.endswith(".") and len(page.summary) <= 125
+    assert page.summary.endswith(".") and len(page.summary) <= 120 and "`" not in page.summary
 
 
 def test_an_unknown_topic_names_the_nearest_one():
