@@ -9,12 +9,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from cli import console
+from cli.options import results_words
 from lipgnn.errors import UsageError
 from lipgnn.files import write_atomic
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import command_for
 
 if TYPE_CHECKING:
+    from lipgnn.diagnose.diagnosis import Diagnosis
     from lipgnn.diagnose.verdict import Verdict
 
 PICTURES = (".png", ".svg", ".pdf")
@@ -60,32 +62,30 @@ LEGEND = (
 )
 
 
-def show_diagnosis(
-    diagnosis: Mapping[str, Any], verdict: Verdict, spec: RunSpec, results: Path, *, everything: bool
-) -> None:
+def show_diagnosis(diagnosis: Diagnosis, results: Path, *, everything: bool) -> None:
     """The verdict, the tables, and what to type next."""
-    name = diagnosis["model"] or f"{spec.model}, {spec.layers} layers, norm {spec.norm}, {spec.dataset}"
+    found, verdict, spec = diagnosis.to_dict(), diagnosis.verdict, diagnosis.subject.spec
+    name = found["model"] or f"{spec.model}, {spec.layers} layers, norm {spec.norm}, {spec.dataset}"
     facts = [("verdict", verdict.words), *(("because", sentence) for sentence in verdict.evidence)]
     facts += [("try", f"{one.words}: {one.why} (study {one.study})") for one in verdict.options]
-    console.print_panel(f"{name}, at {diagnosis['at']}", facts, good=not verdict.findings)
-    rows = diagnosis["layers"]
+    console.print_panel(f"{name}, at {found['at']}", facts, good=not verdict.findings)
+    rows = found["layers"]
     # Rows that were looked at closely, and the one that the verdict is about.
     close = [row for row in rows if row["rank"] is not None] or rows
-    about = [row for row in rows if row["layer"] == diagnosis["from_layer"] and row not in close]
+    about = [row for row in rows if row["layer"] == found["from_layer"] and row not in close]
     shown = rows if everything else sorted(selection(close) + about, key=lambda row: row["layer"])
     for title, headings in TABLES:
         known = {key: heading for key, heading in headings.items() if any(row[key] is not None for row in rows)}
         if known:
             values = ([row["layer"], *(row[key] for key in known)] for row in shown)
             console.print_table(["layer", *known.values()], values, title=title)
-    for line in _below(diagnosis, len(rows) - len(shown)):
+    for line in _below(found, len(rows) - len(shown)):
         console.note(line)
-    if "ablation" in diagnosis:
-        _show_ablation(diagnosis["ablation"])
-    if "paths" in diagnosis:
-        _show_paths(diagnosis["paths"])
-    store = [] if results == Path("results") else ["--results", str(results)]
-    console.print_next(*_next(diagnosis, verdict, spec, store))
+    if "ablation" in found:
+        _show_ablation(found["ablation"])
+    if "paths" in found:
+        _show_paths(found["paths"])
+    console.print_next(*_next(found["model"], verdict, spec, results_words(results)))
 
 
 def show_epochs(found: Mapping[str, Any], table: Path | None, figure: Path | None, *, as_json: bool) -> None:
@@ -114,16 +114,16 @@ def show_epochs(found: Mapping[str, Any], table: Path | None, figure: Path | Non
     _note_left_out(len(rows) - len(shown), "epochs")
 
 
-def write_files(diagnosis: Mapping[str, Any], table: Path | None, figure: Path | None) -> None:
+def write_files(found: Mapping[str, Any], table: Path | None, figure: Path | None) -> None:
     """The table as CSV and the figure, where they are asked for."""
     if table:
-        _write_csv(table, diagnosis["layers"])
+        _write_csv(table, found["layers"])
     if figure:
         from lipgnn.report.figures.layers import draw_layers
 
-        spec = diagnosis["spec"]
-        title = f"{spec['model']}, {spec['layers']} layers, {spec['dataset']}, at {diagnosis['at']}"
-        _write(figure, draw_layers(diagnosis["layers"], title, _suffix(figure)))
+        spec = found["spec"]
+        title = f"{spec['model']}, {spec['layers']} layers, {spec['dataset']}, at {found['at']}"
+        _write(figure, draw_layers(found["layers"], title, _suffix(figure)))
 
 
 def selection(rows: Sequence[Any]) -> list[Any]:
@@ -134,10 +134,10 @@ def selection(rows: Sequence[Any]) -> list[Any]:
     return [rows[round(index * last / (MOST_ROWS - 1))] for index in range(MOST_ROWS)]
 
 
-def _below(diagnosis: Mapping[str, Any], left_out: int) -> list[str]:
+def _below(found: Mapping[str, Any], left_out: int) -> list[str]:
     lines = list(LEGEND)
-    if diagnosis["unbounded"]:
-        lines.append(f"No bound is certified: {diagnosis['unbounded']}.")
+    if found["unbounded"]:
+        lines.append(f"No bound is certified: {found['unbounded']}.")
     if left_out:
         lines.append(f"{left_out} layers are left out; --all measures and shows them.")
     return lines
@@ -171,12 +171,12 @@ def _show_paths(paths: Mapping[str, Any]) -> None:
         console.print_table(["head of every layer", *keys[2:]], single, title="Single paths (0 is the skip)")
 
 
-def _next(diagnosis: Mapping[str, Any], verdict: Verdict, spec: RunSpec, store: list[str]) -> list[str]:
+def _next(model: str | None, verdict: Verdict, spec: RunSpec, store: list[str]) -> list[str]:
     if verdict.options:
         return [command_for(spec.with_values(**verdict.options[0].values), *store)]
-    if diagnosis["model"] is None:
+    if model is None:
         return [command_for(spec, *store)]
-    return [shlex.join(["lipgnn", "evaluate", diagnosis["model"], *store])]
+    return [shlex.join(["lipgnn", "evaluate", model, *store])]
 
 
 def _suffix(figure: Path) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import click
 
@@ -12,12 +12,7 @@ from cli import console
 from cli.certificate import certificate_of, certify_arguments, certify_options, show_certificate
 from cli.options import debug_option, json_option, results_option
 from lipgnn.catalog import METRICS
-from lipgnn.errors import DataError
 from lipgnn.results.store import Store
-
-if TYPE_CHECKING:
-    from lipgnn.datasets import Dataset
-    from lipgnn.tasks.saved import SavedModel
 
 EPILOG = """\b
 Examples:
@@ -61,11 +56,9 @@ def command(
     """
     arguments = certify_arguments(certify, radii, tries)
 
-    from lipgnn.evaluate import model_path
+    path = Store(results).find_model(model)
 
-    path = model_path(model, Store(results))
-
-    from lipgnn.evaluate import evaluate
+    from lipgnn.evaluate import data_for, evaluate
     from lipgnn.runtime import choose_device
     from lipgnn.tasks.saved import load_model
 
@@ -88,25 +81,14 @@ def command(
     return 0
 
 
-def data_for(saved: SavedModel, dataset: str | None, split: str | None) -> Dataset:
-    """The data to evaluate on; the model's own data must be the very data it was trained on."""
-    from lipgnn.tasks import load
-
-    spec = saved.spec
-    data = load(dataset or spec.dataset, split=split or spec.split, missing=spec.missing, features=spec.features)
-    if dataset is None and split is None and data.fingerprint != saved.fingerprint:
-        raise DataError(
-            f"Data set {spec.dataset!r} has fingerprint {data.fingerprint}, but the model was trained on "
-            f"{saved.fingerprint}: the data has changed.",
-            f"To evaluate on it all the same, say so: --dataset {spec.dataset}",
-        )
-    return data
-
-
 def _show(result: dict[str, Any], device: str) -> None:
     metric = METRICS[result["metric"]].words
-    accuracy = [(f"{part} {metric}", console.cell(value)) for part, value in result["accuracy"].items()]
-    facts = [("data set", f"{result['dataset']} ({result['fingerprint']})"), ("device", device), *accuracy]
+    official = result["official"] or {}
+    scores = [
+        (f"{part} {metric}", console.cell(value) + (f" (OGB: {console.cell(official[part])})" if official else ""))
+        for part, value in result["accuracy"].items()
+    ]
+    facts = [("data set", f"{result['dataset']} ({result['fingerprint']})"), ("device", device), *scores]
     console.print_panel(result["model"], facts)
     if result["classes"] is not None:
         _show_classes(result)

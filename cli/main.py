@@ -90,7 +90,7 @@ def run(arguments: list[str]) -> int:
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted.", err=True)
-        return 130
+        return Interrupted.exit_code
     except (BrokenPipeError, SystemExit):
         # The reader of our output has gone, and there is nobody left to tell. Click and rich say it by exiting;
         # nothing else here does.

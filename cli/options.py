@@ -17,6 +17,7 @@ from lipgnn.spec.run import FIELDS
 Command = Callable[..., Any]
 
 OUTPUT = "Output and files"
+RESULTS = Path("results")
 _METAVARS = {str: "NAME", int: "N", float: "X"}
 # The width of the first column of help texts in groups, so that it is the same in every group.
 _COLUMN = 24
@@ -146,12 +147,17 @@ def results_option(command: Command) -> Command:
         "--results",
         type=click.Path(path_type=Path),
         metavar="FOLDER",
-        default=Path("results"),
+        default=RESULTS,
         envvar="LIPGNN_RESULTS",
         show_default=True,
         show_envvar=True,
         help="Keep the runs and results.csv in this folder, the store.",
     )(command)
+
+
+def results_words(results: Path) -> list[str]:
+    """The words that name the store in a command worth typing next; none where it is the default."""
+    return [] if results == RESULTS else ["--results", str(results)]
 
 
 def json_option(command: Command) -> Command:

@@ -7,14 +7,14 @@ import signal
 import sys
 from types import FrameType
 
+from lipgnn.runtime import POLITE_SIGNALS
+
 
 class StopRequest:
     """Whether a signal has asked to stop; a second Ctrl-C stops at once.
 
     A context manager that is called as `should_stop()`.
     """
-
-    SIGNALS = (signal.SIGINT, signal.SIGTERM)
 
     def __init__(self) -> None:
         self.requested = False
@@ -23,7 +23,7 @@ class StopRequest:
         return self.requested
 
     def __enter__(self) -> StopRequest:
-        self._earlier = {number: signal.signal(number, self._handle) for number in self.SIGNALS}
+        self._earlier = {number: signal.signal(number, self._handle) for number in POLITE_SIGNALS}
         return self
 
     def __exit__(self, *exception: object) -> None:

@@ -1,21 +1,27 @@
-"""What a sweep shows while it runs: a bar, a line a worker and the best so far; plain lines off a terminal."""
+"""What a sweep shows: a bar, a line a worker and the best so far; plain lines off a terminal; a panel at its end."""
 
 from __future__ import annotations
 
+import shlex
+import sys
 from collections.abc import Sequence
+from pathlib import Path
 
 from cli import console
+from cli.options import results_words
 from cli.progress import LiveLines
 from lipgnn.spec.run import FIELDS
+from lipgnn.spec.study import Choice
 from lipgnn.sweep.engines.events import Ended, Event, Progress
-from lipgnn.sweep.plan import Cell, Plan
+from lipgnn.sweep.plan import Plan, PlannedRun
+from lipgnn.sweep.run import Summary
 
 _GOOD = ("done", "elsewhere")
 
 
-def differing(cells: Sequence[Cell]) -> list[str]:
-    """The options that differ between cells, by which each can be told; all else is common to them."""
-    values = [cell.spec.to_dict() for cell in cells]
+def differing(runs: Sequence[PlannedRun]) -> list[str]:
+    """The options that differ between runs, by which each can be told; all else is common to them."""
+    values = [planned.spec.to_dict() for planned in runs]
     names = [name for name in FIELDS if len({str(value[name]) for value in values}) > 1]
     return names if set(names) - {"seed"} else ["dataset", "model", "layers", "norm", "seed"]
 
@@ -31,9 +37,9 @@ class SweepView:
     """
 
     def __init__(self, plan: Plan, jobs: int, *, quiet: bool):
-        names = differing(plan.cells)
+        names = differing(plan.runs)
         self.labels = {
-            cell.run_id: " ".join(f"{name}={getattr(cell.spec, name)}" for name in names) for cell in plan.cells
+            planned.run_id: " ".join(f"{name}={getattr(planned.spec, name)}" for name in names) for planned in plan.runs
         }
         self.quiet = quiet
         self.total = len(plan.to_run)
@@ -49,10 +55,10 @@ class SweepView:
 
     def show(self, event: Event) -> None:
         """Take in one event."""
-        label = self.labels[event.cell.run_id]
+        label = self.labels[event.planned.run_id]
         if isinstance(event, Progress):
             accuracy = "" if event.val_score is None else f"  val {event.val_score:.3f}"
-            self.live.worker(event.worker, f"{label}  epoch {event.epoch}/{event.cell.spec.epochs}{accuracy}")
+            self.live.worker(event.worker, f"{label}  epoch {event.epoch}/{event.planned.spec.epochs}{accuracy}")
             return
         self._count(event, label)
         self.live.worker(event.worker, "")
@@ -69,9 +75,30 @@ class SweepView:
         progress = f"[{self.ended}/{self.total}]"
         if event.status in _GOOD:
             if not self.quiet and not self.live.on_terminal:
-                console.note(
-                    f"{progress} {event.status}  {label}  val {result['val_score']:.3f}  test {result['test_score']:.3f}  "
-                    f"{result['seconds']:.1f} s"
-                )
+                scores = f"val {result['val_score']:.3f}  test {result['test_score']:.3f}"
+                console.note(f"{progress} {event.status}  {label}  {scores}  {result['seconds']:.1f} s")
         else:
             console.note(f"{progress} {event.status}  {label}: {event.reason}")
+
+
+def show_summary(summary: Summary, results: Path, choice: Choice | None) -> None:
+    """The closing panel, and what to type next."""
+    facts = [
+        ("planned", f"{summary.planned}"),
+        ("have a result", f"{summary.done}"),
+        ("computed now", f"{summary.ran}" + (f", {summary.diverged} diverged" if summary.diverged else "")),
+        ("failed now", f"{summary.failed}"),
+        ("seconds", f"{summary.seconds:.1f}"),
+        ("results", str(results / "results.csv")),
+    ]
+    path, rows = summary.archive or (None, 0)
+    if rows:
+        facts.append(("archived", f"{path}, {rows} rows"))
+    console.print_panel("Sweep", facts, good=not summary.failed and not summary.interrupted)
+    again = shlex.join(["lipgnn", *(word for word in sys.argv[1:] if word != "--force")])
+    if summary.interrupted:
+        console.print_next(again)
+    elif summary.failed:
+        console.print_next(f"{again} --retry failed")
+    else:
+        console.print_next(shlex.join(["lipgnn", "report", *(choice.words() if rows else []), *results_words(results)]))

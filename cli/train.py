@@ -17,6 +17,7 @@ from cli.options import (
     json_option,
     preset_option,
     results_option,
+    results_words,
     spec_options,
 )
 from cli.progress import EpochProgress
@@ -200,7 +201,7 @@ def _summarize(result: dict[str, Any], metric: str, results: Path) -> None:
     stack = _stack_words(result["stack"], result["recompute_every"])
     title = f"{result['model']}, {result['layers']} layers{stack}, norm {result['norm']}, {result['dataset']}"
     console.print_panel(title, facts, good=done)
-    store = [] if results == Path("results") else ["--results", str(results)]
+    store = results_words(results)
     spec = RunSpec.from_mapping({name: result[name] for name in FIELDS})
     if done:
         other = spec.with_values(norm="none" if spec.norm != "none" or spec.model not in ATTENTION_MODELS else "lip")

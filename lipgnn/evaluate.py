@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -12,9 +11,9 @@ import torch
 from lipgnn.errors import DataError
 from lipgnn.measures.features import attention_entropy
 from lipgnn.nn.attention import spread_of
-from lipgnn.results.store import Store
-from lipgnn.tasks import TaskData, find_task
+from lipgnn.tasks import TaskData, find_task, load
 from lipgnn.tasks.batches import logits_of
+from lipgnn.tasks.official import official_scores
 from lipgnn.tasks.saved import SavedModel
 
 
@@ -26,6 +25,7 @@ class Evaluation:
     ----------
     metric : the name of the score, one of `lipgnn.catalog.METRICS`.
     accuracy : the metric on every part of the split: train, val, test.
+    official : the same by OGB's own evaluator, for its data sets; None for others.
     classes : for every class of the test part: name, support, precision, recall, f1 (None where undefined). None if
         labels are no classes.
     confusion : confusion[true][predicted], test part; None as well.
@@ -36,6 +36,7 @@ class Evaluation:
 
     metric: str
     accuracy: dict[str, float | None]
+    official: dict[str, float | None] | None
     classes: list[dict[str, Any]] | None
     confusion: list[list[int]] | None
     attention_entropy: list[float | None] | None
@@ -54,10 +55,9 @@ def evaluate(saved: SavedModel, dataset: TaskData, device: torch.device) -> Eval
     task = find_task(dataset.task)
     batches = task.batches(saved.spec, dataset, device)
     logits, labels = logits_of(network, batches), batches.labels
-    found = {
-        part: task.score(logits[items], labels[items]).item() if len(items) else None
-        for part, items in batches.parts.items()
-    }
+    parts = {part: (logits[items], labels[items]) for part, items in batches.parts.items()}
+    found = {part: task.score(*both).item() if len(both[1]) else None for part, both in parts.items()}
+    official = official_scores(dataset.name, parts)
     confusion = classes = entropy = None
     if task.has_classes:
         test = batches.parts["test"]
@@ -71,26 +71,30 @@ def evaluate(saved: SavedModel, dataset: TaskData, device: torch.device) -> Eval
         attention = network.attention(graph, whole.features)
         found_entropy = (attention_entropy(graph, spread_of(graph, weights)).item() for weights in attention)
         entropy = [None if math.isnan(value) else value for value in found_entropy]
-    return Evaluation(task.metric, found, classes, confusion, entropy)
+    return Evaluation(task.metric, found, official, classes, confusion, entropy)
 
 
-def model_path(reference: str, store: Store) -> Path:
-    """The model file of a run given by id (or the start of one), by its folder, or as a file.
+def data_for(saved: SavedModel, dataset: str | None = None, split: str | None = None) -> TaskData:
+    """The data to look at a model on: its own by default, which must be the very data it was trained on.
+
+    Parameters
+    ----------
+    dataset, split : other data or another split; the options of features stay the model's.
 
     Raises
     ------
-    DataError : the run has no model yet.
-    UsageError : no such run.
+    DataError : the data cannot be read, or has changed since the training.
+    UsageError : an unknown name or split.
     """
-    path = Path(reference)
-    if path.is_file():
-        return path
-    folder = path if path.is_dir() else store.find(reference).path
-    if not (folder / "best.safetensors").exists():
+    spec = saved.spec
+    data = load(dataset or spec.dataset, split=split or spec.split, missing=spec.missing, features=spec.features)
+    if dataset is None and split is None and data.fingerprint != saved.fingerprint:
         raise DataError(
-            f"{str(folder)!r} holds no best.safetensors.", "Finish the run first: give its train command again."
+            f"Data set {spec.dataset!r} has fingerprint {data.fingerprint}, but the model was trained on "
+            f"{saved.fingerprint}: the data has changed.",
+            f"To evaluate on it all the same, say so: --dataset {spec.dataset}",
         )
-    return folder / "best.safetensors"
+    return data
 
 
 def _check_shape(saved: SavedModel, dataset: TaskData) -> None:

@@ -11,6 +11,7 @@ import importlib.metadata
 import os
 import platform
 import resource
+import signal
 import sys
 import weakref
 from collections.abc import Callable, Iterator
@@ -25,6 +26,8 @@ if TYPE_CHECKING:
 
 PACKAGES = ("torch", "dgl", "numpy", "scipy", "pandas", "ogb", "click", "rich", "safetensors")
 DEVICES = ("auto", "cpu", "cuda")
+# What asks a process to end and save what it has.
+POLITE_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 REINSTALL_HINT = "Reinstall with `pip install -e .` in a fresh Python 3.10 or 3.11 environment."
 
 

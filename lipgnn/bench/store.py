@@ -123,7 +123,7 @@ def _measure(step: str, folder: Path, runs: int) -> dict[str, float]:
 
 def _plan(store: Store, runs: int) -> None:
     specs, _ = grid_of(runs).runs({})
-    if any(cell.state != "done" for cell in make_plan(specs[:runs], store).cells):
+    if any(planned.state != "done" for planned in make_plan(specs[:runs], store).runs):
         raise AssertionError("the plan does not find the runs of its own grid")
 
 

@@ -16,7 +16,7 @@ from lipgnn.results.store import Store
 from lipgnn.spec.grid import Grid
 from lipgnn.sweep.engines.events import Ended, Orders
 from lipgnn.sweep.engines.local import LocalEngine
-from lipgnn.sweep.plan import Cell, make_plan
+from lipgnn.sweep.plan import PlannedRun, make_plan
 
 TINY = {"dataset": "planted", "layers": 2, "hidden": 4, "heads": 2, "epochs": 2, "device": "cpu"}
 
@@ -51,30 +51,30 @@ def bench_sweep(repeats: int, train_command: Sequence[str]) -> SweepTiming:
     with tempfile.TemporaryDirectory(prefix="lipgnn-bench-") as name:
         store = Store(Path(name) / "sweep")
         specs, _ = Grid({"seed": range(repeats + 1)}, fixed=TINY).runs({})
-        cells = make_plan(specs, store).cells
+        runs = make_plan(specs, store).runs
         engine = LocalEngine(Orders(store.root, threads=threads), keep_warm=True)
         try:
-            first = _by_sweep(engine, cells[0])
+            first = _by_sweep(engine, runs[0])
             train, warm = [], []
-            for cell in cells[1:]:
-                train.append(_by_train(train_command, cell, Path(name) / "train", threads))
-                warm.append(_by_sweep(engine, cell))
+            for planned in runs[1:]:
+                train.append(_by_train(train_command, planned, Path(name) / "train", threads))
+                warm.append(_by_sweep(engine, planned))
         finally:
             engine.close()
     ratios = [slow / fast for slow, fast in zip(train, warm, strict=True)]
     return SweepTiming(Spread.of(train), first, Spread.of(warm), Spread.of(ratios))
 
 
-def _by_sweep(engine: LocalEngine, cell: Cell) -> float:
+def _by_sweep(engine: LocalEngine, planned: PlannedRun) -> float:
     began = time.perf_counter()
-    (ended,) = (event for event in engine.run([cell], lambda: False) if isinstance(event, Ended))
+    (ended,) = (event for event in engine.run([planned], lambda: False) if isinstance(event, Ended))
     if ended.result is None:
         raise AssertionError(f"a tiny run must end well, not {ended.status}: {ended.reason}")
     return time.perf_counter() - began - ended.result["seconds"]
 
 
-def _by_train(command: Sequence[str], cell: Cell, results: Path, threads: int) -> float:
-    options = {**TINY, "seed": cell.spec.seed, "results": results}
+def _by_train(command: Sequence[str], planned: PlannedRun, results: Path, threads: int) -> float:
+    options = {**TINY, "seed": planned.spec.seed, "results": results}
     words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
     began = time.perf_counter()
     done = subprocess.run(

@@ -1,4 +1,4 @@
-"""Data sets: read what was published, prepare what a model trains on.
+"""Data sets: read what their authors give, prepare what a model trains on.
 
 `read` gives a `Source` in any of the formats (one module each), `load` a prepared `Dataset`. Importing this
 package does not import torch.
@@ -12,8 +12,8 @@ from pathlib import Path
 
 from lipgnn.catalog import DATASETS, UNDIRECTED
 from lipgnn.datasets.dataset import Dataset, prepare
+from lipgnn.datasets.formats import detect
 from lipgnn.datasets.formats.npz import write_npz
-from lipgnn.datasets.formats.recognize import detect
 from lipgnn.datasets.generated import GENERATED
 from lipgnn.datasets.locate import MANY_GRAPHS, data_directory, locate
 from lipgnn.datasets.prepare import fingerprint, prepare_edges
@@ -76,7 +76,7 @@ def count_edges(name_or_path: str | os.PathLike[str], *, data_dir: Path | None =
 
 
 def read(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None) -> Source:
-    """Find and read a data set as published; parameters and errors as in `load`.
+    """Find and read a data set as its authors give it; parameters and errors as in `load`.
 
     Behind a name or path, `:undirected` takes every edge in both directions.
     """
@@ -89,7 +89,7 @@ def read(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None) 
     if family and family.origin == MANY_GRAPHS:
         raise UsageError(f"Data set {name_or_path!r} is many graphs and no single one.", "Train on it: it has no page.")
     path = locate(name_or_path, data_dir=data_dir)
-    source = detect(path)(path)
+    source = detect(path).read(path)
     if path != Path(name_or_path) and source.name != name_or_path:
         source = dataclasses.replace(source, name=name_or_path)
     return source

@@ -32,7 +32,7 @@ class Dataset:
 
     Attributes
     ----------
-    source : the data as published.
+    source : the data as its authors give it.
     edges : (2, E) int64, each edge once, one self-loop a node, ordered by target and source.
     features_array : (N, F) float32 after substitution, row normalization and erasure.
     split : the chosen masks.
@@ -117,7 +117,7 @@ class Dataset:
 
 
 def prepare(source: Source, split: Split, *, features: str = "raw", missing: float = 0.0) -> Dataset:
-    """Make a data set from its published form, one of its splits and the feature options of a run.
+    """Make a data set from the form its authors give it, one of its splits and the feature options of a run.
 
     Parameters
     ----------

@@ -10,7 +10,7 @@ import platformdirs
 
 import lipgnn
 from lipgnn.catalog import DATASETS, UNDIRECTED, OgbEntry
-from lipgnn.datasets.formats.recognize import READABLE, recognize
+from lipgnn.datasets.formats import readable, recognize
 from lipgnn.errors import DataError, UsageError, unknown_name
 
 VARIABLE = "LIPGNN_DATA"
@@ -67,7 +67,7 @@ def locate(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None
         raise UsageError(f"Data set {base!r} has no form {suffix!r}.", f"Use {base + UNDIRECTED!r} or the name alone.")
     if named:
         raise unknown_name("data set", text, [*DATASETS, *(name for name, _ in cached(directory))])
-    raise DataError(f"No such file or folder: {text!r}.", f"Give the name of a data set, or the path of {READABLE}.")
+    raise DataError(f"No such file or folder: {text!r}.", f"Give the name of a data set, or the path of {readable()}.")
 
 
 def cached(data_dir: Path | None = None) -> list[tuple[str, Path]]:

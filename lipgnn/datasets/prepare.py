@@ -35,7 +35,7 @@ def fingerprint(source: Source, edges: np.ndarray, split: Split) -> str:
 
     Parameters
     ----------
-    source : where features and labels are taken from, as published.
+    source : where features and labels are taken from, as its authors give it.
     edges : the result of `prepare_edges`.
     split : the chosen split.
     """

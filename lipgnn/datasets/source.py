@@ -1,4 +1,4 @@
-"""Data as published: edges as listed, features, labels and splits, checked once for all readers."""
+"""Data as its authors give it: edges as listed, features, labels and splits, checked once for all readers."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Split:
 
 @dataclass(frozen=True, eq=False)
 class Source:
-    """A data set as published, before anything is removed, added or normalized.
+    """A data set as its authors give it, before anything is removed, added or normalized.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
 """Substitute features: where a data set's own are not at hand, the graph's spectrum stands in for them.
 
 They are named a substitute wherever they can be chosen (`--features svd`): results with them are not results on
-the data set as published.
+the data set as its authors give it.
 """
 
 from __future__ import annotations

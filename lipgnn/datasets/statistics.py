@@ -13,7 +13,7 @@ from lipgnn.datasets.source import UNKNOWN, Source, Split
 
 
 def describe(data: Dataset | Source) -> dict[str, Any]:
-    """Statistics of a data set as published, ready for JSON.
+    """Statistics of a data set as its authors give it, ready for JSON.
 
     A duplicate is a listed edge that repeats an earlier one in the same direction; self-loops count once each.
     Where a node has several labels, a class is a task, its nodes are those whose answer is yes, and there is no

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from lipgnn.errors import UsageError
 from lipgnn.results.recordings import SIMILARITY, read_recording
-from lipgnn.results.store import Run
+from lipgnn.results.store import Run, Store
 
 if TYPE_CHECKING:
     import numpy as np
@@ -16,6 +16,21 @@ if TYPE_CHECKING:
 # Of one epoch: lengths of the gradient at the first layer's input and at the last one's output, the former over the
 # latter; and of the output what differs between nodes, μ over length, and the residual to one row a component.
 COLUMNS = ("epoch", "grad_first", "grad_last", "grad_growth", "feat_ratio", "rank1_residual")
+
+
+def over_epochs(reference: str | None, store: Store) -> dict[str, Any]:
+    """What a run recorded: its `run_id`, a row for each of its `epochs`, and the arrays of SIMILARITY as lists.
+
+    Raises
+    ------
+    UsageError : no run is given, there is none such, or it has recorded nothing.
+    DataError : the file is damaged.
+    """
+    if reference is None:
+        raise UsageError("Only a run has epochs.", "Give its id.")
+    run = store.find(reference)
+    arrays = recorded_similarity(run)
+    return {"run_id": run.id, "epochs": by_epoch(arrays), **by_layer(arrays)}
 
 
 def recorded_similarity(run: Run) -> dict[str, np.ndarray]:

@@ -26,6 +26,15 @@ COLLAPSED = 0.01
 # gradients do not reach the first layers, these learn nothing, smooth or not.
 VERDICTS = ("exploding", "collapsed", "vanishing", "over-smoothed")
 HEALTHY = "healthy"
+# Verdicts on a number that falls from the first row to the last: which, to what share of it at most, and the evidence.
+LOST = {
+    "collapsed": (
+        "rank1_residual",
+        COLLAPSED,
+        "What tells the nodes of a component apart falls from {:.3g} of the features to {:.3g}.",
+    ),
+    "over-smoothed": ("mad", SMOOTHED, "The mean distance 1 − cos between neighbours falls from {:.3g} to {:.3g}."),
+}
 
 
 @dataclass(frozen=True)
@@ -130,7 +139,7 @@ def judge(
     second_eigenvalue, components : of the graph; evidence where rank is lost.
     accuracy : by part of the split, of a network that was trained.
     """
-    found = [_exploding(rows), _collapsed(rows), _vanishing(rows), _smoothed(rows)]
+    found = [_exploding(rows), _lost(rows, "collapsed"), _vanishing(rows), _lost(rows, "over-smoothed")]
     findings = tuple(finding for finding in found if finding)
     names = [finding.name for finding in findings]
     evidence = [finding.evidence for finding in findings] or [_all_is_well(rows)]
@@ -166,22 +175,11 @@ def _vanishing(rows: Sequence[Mapping[str, Any]]) -> Finding | None:
     return None
 
 
-def _collapsed(rows: Sequence[Mapping[str, Any]]) -> Finding | None:
-    layer = _lasting(rows, "rank1_residual", COLLAPSED)
-    if layer is None:
-        return None
-    first, last = rows[0]["rank1_residual"], rows[-1]["rank1_residual"]
-    sentence = f"What tells the nodes of a component apart falls from {first:.3g} of the features to {last:.3g}."
-    return Finding("collapsed", layer, sentence)
-
-
-def _smoothed(rows: Sequence[Mapping[str, Any]]) -> Finding | None:
-    layer = _lasting(rows, "mad", SMOOTHED)
-    if layer is None:
-        return None
-    first, last = rows[0]["mad"], rows[-1]["mad"]
-    sentence = f"The mean distance 1 − cos between neighbours falls from {first:.3g} to {last:.3g}."
-    return Finding("over-smoothed", layer, sentence)
+def _lost(rows: Sequence[Mapping[str, Any]], name: str) -> Finding | None:
+    """What depth has taken from the encoder's output to the end: a number of LOST below its share."""
+    column, share, words = LOST[name]
+    layer = _lasting(rows, column, share)
+    return None if layer is None else Finding(name, layer, words.format(rows[0][column], rows[-1][column]))
 
 
 def _lasting(rows: Sequence[Mapping[str, Any]], name: str, share: float) -> int | None:

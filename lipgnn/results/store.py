@@ -155,23 +155,45 @@ class Store:
         """The run with exactly this id, whether it exists or not."""
         return Run(self.runs_path / run_id)
 
-    def find(self, prefix: str) -> Run:
-        """The one run whose id starts with `prefix`.
+    def find(self, reference: str) -> Run:
+        """The run with this folder, or else the one whose id starts so.
 
         Raises
         ------
         UsageError : none or several do.
         """
+        if os.path.isdir(reference):
+            return Run(Path(reference))
         known = sorted(path.name for path in self.runs_path.glob("*") if (path / "spec.json").exists())
-        matches = [name for name in known if re.fullmatch(r"[0-9a-f]+", prefix) and name.startswith(prefix)]
+        matches = [name for name in known if re.fullmatch(r"[0-9a-f]+", reference) and name.startswith(reference)]
         if len(matches) == 1:
             return self.run(matches[0])
         if matches:
-            raise UsageError(f"Run {prefix!r} is ambiguous: {', '.join(matches[:10])}.", "Give more digits of the id.")
+            raise UsageError(
+                f"Run {reference!r} is ambiguous: {', '.join(matches[:10])}.", "Give more digits of the id."
+            )
         raise UsageError(
-            f"No run {prefix!r} in {str(self.runs_path)!r}.",
+            f"No run {reference!r} in {str(self.runs_path)!r}.",
             f"Runs there: {', '.join(known[:10]) or 'none'}{' …' if len(known) > 10 else ''}.",
         )
+
+    def find_model(self, reference: str) -> Path:
+        """The model file of a run that `find` finds; `reference` may also be such a file itself.
+
+        Raises
+        ------
+        DataError : the run has no model yet.
+        UsageError : there is no such run.
+        """
+        if os.path.isfile(reference):
+            return Path(reference)
+        run = self.find(reference)
+        if not run.best_path.exists():
+            raise DataError(
+                f"{str(run.path)!r} holds no {run.best_path.name}.",
+                "Finish the run first: give its train command again.",
+            )
+        return run.best_path
 
     def failed(self) -> list[str]:
         """Ids of the runs whose last attempt failed; some may have a result by now."""

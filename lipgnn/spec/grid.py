@@ -22,12 +22,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import tomlkit
-from tomlkit.exceptions import ParseError
-
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.spec.run import FIELDS, RunSpec, parse_value
 from lipgnn.spec.sources import resolve
+from lipgnn.spec.toml import read_toml
 
 TABLES = ("grid", "zip", "fixed")
 _RANGE = re.compile(r"(\d+)-(\d+)(?::(\d+))?", re.ASCII)
@@ -156,6 +154,28 @@ def parse_list(name: str, text: str) -> list[Any]:
     return values
 
 
+def parse_lists(options: Mapping[str, str | None], settings: Iterable[str] = ()) -> dict[str, list[Any]]:
+    """The values of several options, each by `parse_list`.
+
+    Parameters
+    ----------
+    options : lists by the name of their option; None where an option is not given.
+    settings : further ones in the form KEY=VALUES, which beat `options`.
+
+    Raises
+    ------
+    UsageError : a setting of another form, or as for `parse_list`.
+    """
+    lists = {name: parse_list(name, text) for name, text in options.items() if text is not None}
+    for setting in settings:
+        key, equals, text = setting.partition("=")
+        if not equals:
+            raise UsageError(f"--set takes KEY=VALUES, got {setting!r}.", "For instance --set lr=0.001,0.01")
+        name = key.replace("-", "_")
+        lists[name] = parse_list(name, text)
+    return lists
+
+
 def read_grid(path: Path) -> Grid:
     """A grid from a TOML file with the tables above; single values count as lists of one.
 
@@ -163,20 +183,7 @@ def read_grid(path: Path) -> Grid:
     ------
     UsageError : the file cannot be read, or has other tables or options.
     """
-    return grid_of(read_toml(path), repr(str(path)))
-
-
-def read_toml(path: Path) -> dict[str, Any]:
-    """The content of a TOML file.
-
-    Raises
-    ------
-    UsageError : it cannot be read.
-    """
-    try:
-        return tomlkit.parse(path.read_text(encoding="utf-8")).unwrap()
-    except (OSError, UnicodeDecodeError, ParseError) as error:
-        raise UsageError(f"Cannot read the sweep {str(path)!r}: {error}.") from error
+    return grid_of(read_toml(path, "sweep"), repr(str(path)))
 
 
 def grid_of(content: Mapping[str, Any], place: str) -> Grid:

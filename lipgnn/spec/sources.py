@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import Any
 
 import tomlkit
-from tomlkit.exceptions import ParseError
 
 from lipgnn.catalog import MODELS, task_of
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.spec.presets import preset_values
 from lipgnn.spec.run import FIELDS, HOW, RunSpec, parse_value
+from lipgnn.spec.toml import read_toml
 
 ENVIRONMENT_PREFIX = "LIPGNN_"
 # Variables of the same prefix that are not fields of a run.
@@ -57,7 +57,7 @@ def resolve(
     """
     chosen: dict[str, tuple[Any, str]] = {}
     for values, source in (
-        (_from_file(config) if config else {}, f"file {config}"),
+        (read_toml(config, "configuration") if config else {}, f"file {config}"),
         (_from_environment(environ), "environment"),
         (flags, "flag"),
     ):
@@ -106,13 +106,6 @@ def unknown_variables(environ: Mapping[str, str]) -> list[str]:
 def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
     named = {name: environ.get(ENVIRONMENT_PREFIX + name.upper()) for name in FIELDS}
     return {name: value for name, value in named.items() if value is not None}
-
-
-def _from_file(path: Path) -> dict[str, Any]:
-    try:
-        return tomlkit.parse(path.read_text(encoding="utf-8")).unwrap()
-    except (OSError, UnicodeDecodeError, ParseError) as error:
-        raise UsageError(f"Cannot read the configuration {str(path)!r}: {error}.") from error
 
 
 def _checked(name: str, value: Any, source: str) -> Any:

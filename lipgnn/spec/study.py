@@ -27,8 +27,9 @@ from pathlib import Path
 from typing import Any
 
 from lipgnn.errors import UsageError, unknown_name
-from lipgnn.spec.grid import TABLES, Grid, grid_of, read_toml, runs_of
+from lipgnn.spec.grid import TABLES, Grid, grid_of, runs_of
 from lipgnn.spec.run import FIELDS, HOW, parse_value
+from lipgnn.spec.toml import read_toml
 
 FOLDER = Path(__file__).parent / "studies"
 SCALES = ("small", "paper")
@@ -177,7 +178,7 @@ def read_study(name: str) -> Study:
     """
     if name not in study_names():
         raise unknown_name("study", name, study_names())
-    return study_of(name, read_toml(FOLDER / f"{name}.toml"))
+    return study_of(name, read_toml(FOLDER / f"{name}.toml", "study"))
 
 
 def study_of(name: str, content: Mapping[str, Any]) -> Study:

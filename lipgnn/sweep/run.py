@@ -5,11 +5,12 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, Protocol
 
 from lipgnn.results.store import Store
 from lipgnn.sweep.engines.events import Ended, Event, Orders
-from lipgnn.sweep.plan import DIVERGED, DONE, FAILED, PUBLISHED, Cell, Plan
+from lipgnn.sweep.plan import ARCHIVED, DIVERGED, DONE, FAILED, Plan, PlannedRun
 
 # results.csv is rebuilt from all results, so not after every run of a large sweep.
 CSV_SECONDS = 10.0
@@ -21,7 +22,7 @@ class Engine(Protocol):
 
     orders: Orders
 
-    def run(self, cells: Iterable[Cell], should_stop: Callable[[], bool]) -> Iterator[Event]: ...
+    def run(self, runs: Iterable[PlannedRun], should_stop: Callable[[], bool]) -> Iterator[Event]: ...
 
     def close(self) -> None: ...
 
@@ -38,6 +39,7 @@ class Summary:
     failed, diverged : among those this sweep attempted.
     skipped : planned, but not attempted.
     seconds : of wall-clock time.
+    archive : of a study, the file of its archived rows and how many it has now.
     """
 
     planned: int
@@ -48,6 +50,7 @@ class Summary:
     skipped: int
     seconds: float
     interrupted: bool
+    archive: tuple[Path, int] | None = None
 
 
 def run_sweep(
@@ -83,39 +86,39 @@ def run_sweep(
     states = store.states()
     ran = counts[DONE] + counts[DIVERGED]
     yield Summary(
-        planned=len(plan.cells),
-        done=sum(_has_result(cell, states) for cell in plan.cells),
+        planned=len(plan.runs),
+        done=sum(_has_result(planned, states) for planned in plan.runs),
         ran=ran,
         failed=counts[FAILED],
         diverged=counts[DIVERGED],
-        skipped=len(plan.cells) - ran - counts[FAILED],
+        skipped=len(plan.runs) - ran - counts[FAILED],
         seconds=time.monotonic() - began,
         interrupted=counts["interrupted"] > 0 or should_stop(),
     )
 
 
-def _has_result(cell: Cell, states: dict[str, str]) -> bool:
-    # Rows published with the code, which may have diverged as well, are no runs of the store.
-    return states.get(cell.run_id, cell.state) in (DONE, DIVERGED, PUBLISHED)
+def _has_result(planned: PlannedRun, states: dict[str, str]) -> bool:
+    # Rows archived with the code, which may have diverged as well, are no runs of the store.
+    return states.get(planned.run_id, planned.state) in (DONE, DIVERGED, ARCHIVED)
 
 
-def _rounds(cells: list[Cell], store: Store, engine: Engine, stop: Callable[[], bool]) -> Iterator[Event]:
-    """Compute cells; those held by another sweep are asked for again until they have a result or are free."""
-    while cells and not stop():
+def _rounds(runs: list[PlannedRun], store: Store, engine: Engine, stop: Callable[[], bool]) -> Iterator[Event]:
+    """Compute runs; those held by another sweep are asked for again until they have a result or are free."""
+    while runs and not stop():
         held = []
-        for event in engine.run(cells, stop):
+        for event in engine.run(runs, stop):
             if isinstance(event, Ended) and event.status == "held":
-                held.append(event.cell)
+                held.append(event.planned)
             else:
                 yield event
-        cells = []
-        for cell in held:
-            result = store.run(cell.run_id).result()
+        runs = []
+        for planned in held:
+            result = store.run(planned.run_id).result()
             if result is not None:
-                yield Ended(0, cell, "elsewhere", "computed by another sweep", result)
+                yield Ended(0, planned, "elsewhere", "computed by another sweep", result)
             else:
-                cells.append(cell)
-        if cells:
+                runs.append(planned)
+        if runs:
             time.sleep(HELD_SECONDS)
 
 

@@ -13,7 +13,7 @@ import queue
 import signal
 import sys
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import FrameType
 from typing import Any
@@ -21,10 +21,11 @@ from typing import Any
 from lipgnn.errors import Interrupted, LipgnnError
 from lipgnn.results.claims import Held
 from lipgnn.results.store import Store
+from lipgnn.runtime import POLITE_SIGNALS
 from lipgnn.spec.run import RunSpec
-from lipgnn.sweep.engines.events import POLITE_SIGNALS
 from lipgnn.tasks import TaskData, load
 from lipgnn.training.loop import Finished, Started, train
+from lipgnn.training.state import Epoch
 
 Message = dict[str, Any]
 
@@ -50,29 +51,16 @@ def compute(
     spec = RunSpec.from_mapping(request["spec"])
     store = Store(Path(request["results"]))
     epoch = 0
-    started = False
+
+    def say(message: Message) -> None:
+        nonlocal epoch
+        epoch = message["epoch"]
+        tell(message)
+
     try:
         dataset = _data(spec.dataset, spec.split, spec.missing, spec.features)
-        events = train(
-            spec,
-            dataset,
-            store,
-            force=request["force"],
-            record=request["record"],
-            save_every=request["save_every"],
-            should_stop=should_stop,
-            update_csv=False,
-        )
-        for event in events:
-            if isinstance(event, Finished):
-                status = event.result["status"] if started else "elsewhere"
-                return _ended(status, event.result.get("diverged_at"), event.result)
-            if isinstance(event, Started):
-                started = True
-                tell({"event": "started", "epoch": event.resumed_epoch})
-            else:
-                epoch = event.epoch
-                tell({"event": "epoch", "epoch": epoch, "val_score": event.val_score, "best_epoch": event.best_epoch})
+        how = {name: request[name] for name in ("force", "record", "save_every")}
+        return _followed(train(spec, dataset, store, **how, should_stop=should_stop, update_csv=False), say)
     except Held as error:
         return _ended("held", error.message)
     except Interrupted as error:
@@ -81,6 +69,21 @@ def compute(
         reason = error.message if isinstance(error, LipgnnError) else f"{type(error).__name__}: {error}"
         store.run(request["run_id"]).fail(reason, epoch)
         return _ended("failed", reason)
+
+
+def _followed(events: Iterable[Started | Epoch | Finished], say: Callable[[Message], None]) -> Message:
+    """Say what happens in a training until it has a result, and how that came about."""
+    started = False
+    for event in events:
+        if isinstance(event, Finished):
+            status = event.result["status"] if started else "elsewhere"
+            return _ended(status, event.result.get("diverged_at"), event.result)
+        if isinstance(event, Started):
+            started = True
+            say({"event": "started", "epoch": event.resumed_epoch})
+        else:
+            numbers = {"epoch": event.epoch, "val_score": event.val_score, "best_epoch": event.best_epoch}
+            say({"event": "epoch", **numbers})
     raise AssertionError("a run ends with a result or an error")
 
 

@@ -79,3 +79,13 @@ def test_a_run_without_a_model_says_what_to_do(invoke, result, tmp_path):
     code, _, err = invoke("evaluate", result["run_id"])
     assert code == 4
     assert "Finish the run first" in err
+
+
+def test_ogb_s_own_evaluator_stands_beside_for_its_data_sets(invoke, write_ogb, tmp_path, monkeypatch, result):
+    monkeypatch.setenv("LIPGNN_DATA", str(tmp_path))
+    write_ogb(tmp_path / "ogbn_arxiv")
+    run = json.loads(invoke(*RUN, "--dataset", "ogbn-arxiv")[1])["run_id"]
+    found = json.loads(invoke("evaluate", run, "--json")[1])
+    assert found["official"] == pytest.approx(found["accuracy"], abs=1e-12)
+    assert f"(OGB: {found['official']['test']:.4g})" in invoke("evaluate", run)[1]
+    assert json.loads(invoke("evaluate", result["run_id"], "--json")[1])["official"] is None

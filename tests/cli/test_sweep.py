@@ -16,24 +16,24 @@ def computed(monkeypatch):
     from lipgnn.sweep.engines.local import LocalEngine
     from lipgnn.sweep.worker import compute
 
-    cells = []
+    runs = []
 
     def run(self, pending, should_stop):
-        for cell in pending:
+        for planned in pending:
             if should_stop():
                 return
-            message = compute(self.orders.request(cell), should_stop=should_stop)
-            cells.append(cell)
-            yield Ended(0, cell, message["status"], message["reason"], message["result"])
+            message = compute(self.orders.request(planned), should_stop=should_stop)
+            runs.append(planned)
+            yield Ended(0, planned, message["status"], message["reason"], message["result"])
 
     monkeypatch.setattr(LocalEngine, "run", run)
-    return cells
+    return runs
 
 
 def test_a_preset_follows_the_depth_of_every_run_and_is_not_for_studies(invoke, computed):
     small = ("--dataset", "planted", "--hidden", 2, "--heads", 2, "--epochs", 1)
     assert invoke("sweep", *small, "--layers", "2,3", "--preset", "deep")[0] == 0
-    assert [(cell.spec.layers, cell.spec.weight_norm) for cell in computed] == [(2, "fix:4/L"), (3, "fix:4/L")]
+    assert [(planned.spec.layers, planned.spec.weight_norm) for planned in computed] == [(2, "fix:4/L"), (3, "fix:4/L")]
     code, _, err = invoke("sweep", "--study", "first", "--preset", "deep")
     assert code == 2 and "takes no preset" in err
 
@@ -49,7 +49,7 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(invoke, tmp_path):
 def test_a_dry_run_as_json_has_every_cell(invoke):
     plan = json.loads(invoke(*GRID, "--dry-run", "--json")[1])
     assert (plan["planned"], plan["to do"], len(plan["cells"])) == (8, 8, 8)
-    assert {cell["norm"] for cell in plan["cells"]} == {"none", "lip"}
+    assert {planned["norm"] for planned in plan["cells"]} == {"none", "lip"}
 
 
 def test_the_same_command_again_runs_nothing_and_says_so(invoke, computed, tmp_path):
@@ -75,14 +75,14 @@ def test_the_same_command_again_runs_nothing_and_says_so(invoke, computed, tmp_p
 def test_only_what_is_missing_runs_when_the_grid_grows(invoke, computed):
     invoke(*GRID, "-q")
     invoke(*GRID, "--seeds", "0-2", "-q")
-    assert [cell.spec.seed for cell in computed[8:]] == [2] * 4
+    assert [planned.spec.seed for planned in computed[8:]] == [2] * 4
 
 
 def test_max_runs_and_shuffle(invoke, computed):
     invoke(*GRID, "--max-runs", 3, "-q")
     assert len(computed) == 3
     invoke(*GRID, "--shuffle", "-q")
-    assert len({cell.run_id for cell in computed}) == 8
+    assert len({planned.run_id for planned in computed}) == 8
 
 
 def test_force_computes_everything_again(invoke, computed):
@@ -182,7 +182,7 @@ def trial(monkeypatch, tmp_path):
     return ("sweep", "--study", "trial")
 
 
-def test_a_clone_with_the_kept_rows_computes_only_the_rest(invoke, computed, trial, tmp_path):
+def test_a_clone_with_the_archived_rows_computes_only_the_rest(invoke, computed, trial, tmp_path):
     """Part of the study in one store; the clone has that file alone, computes the others, and then has all rows."""
     assert invoke(*trial, "--layers", 1, "--results", "one")[0] == 0
     assert len(computed) == 2
@@ -192,10 +192,10 @@ def test_a_clone_with_the_kept_rows_computes_only_the_rest(invoke, computed, tri
     clone.write_bytes(kept.read_bytes())
     computed.clear()
     plan = json.loads(invoke(*trial, "--results", "two", "--dry-run", "--json")[1])
-    assert (plan["done (published)"], plan["to do"]) == (2, 2)
+    assert (plan["done (archived)"], plan["to do"]) == (2, 2)
     code, out, _ = invoke(*trial, "--results", "two")
-    assert (code, [cell.spec.layers for cell in computed]) == (0, [2, 2])
-    assert "have a result      4" in out
+    assert (code, [planned.spec.layers for planned in computed]) == (0, [2, 2])
+    assert "have a result  4" in out
     assert "trial.csv, 4 rows" in out
     order = [(line["norm"], line["layers"]) for line in csv.DictReader(clone.read_text().splitlines())]
     assert order == [("none", "1"), ("none", "2"), ("lip", "1"), ("lip", "2")]
@@ -208,14 +208,14 @@ def test_a_clone_with_the_kept_rows_computes_only_the_rest(invoke, computed, tri
     assert len(clone.read_text().splitlines()) == 5
 
 
-def test_options_beside_the_study_are_computed_and_not_kept(invoke, computed, trial, tmp_path):
+def test_options_beside_the_study_are_computed_and_not_archived(invoke, computed, trial, tmp_path):
     code, _, err = invoke(*trial, "--epochs", 2, "--layers", 1, "-q")
     assert (code, len(computed)) == (0, 2)
     assert "  lipgnn report\n" in err
     assert not (tmp_path / "results" / "studies").exists()
 
 
-def test_a_study_that_breaks_off_keeps_what_it_has(invoke, computed, trial, tmp_path, monkeypatch):
+def test_a_study_that_breaks_off_archives_what_it_has(invoke, computed, trial, tmp_path, monkeypatch):
     from cli.sweep_view import SweepView
 
     def broken(self, event):
@@ -240,7 +240,7 @@ def test_a_dry_run_tells_both_scales_and_reads_the_protocol(invoke, computed, tr
     assert "Scale paper: 18 runs: 1 done, 17 to do. 17 would run, one after the other in " in err
     assert "–" not in err
     plan = json.loads(invoke(*trial, "--scale", "paper", "--protocol", "two", "--dry-run", "--json")[1])
-    assert {cell["features"] for cell in plan["cells"]} == {"row"}
+    assert {planned["features"] for planned in plan["cells"]} == {"row"}
     assert (plan["planned"], plan["scales"]["small"]["planned"]) == (18, 4)
 
 

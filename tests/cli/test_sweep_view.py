@@ -3,13 +3,13 @@ import pytest
 from cli.sweep_view import SweepView, differing
 from lipgnn.spec.run import RunSpec
 from lipgnn.sweep.engines.events import Ended, Progress
-from lipgnn.sweep.plan import Cell, Plan
+from lipgnn.sweep.plan import Plan, PlannedRun
 
 
 @pytest.fixture
-def cells():
+def runs():
     return [
-        Cell(RunSpec(seed=seed, norm=norm), f"{seed}{norm}", "to do", None)
+        PlannedRun(RunSpec(seed=seed, norm=norm), f"{seed}{norm}", "to do", None)
         for seed in (0, 1)
         for norm in ("lip", "none")
     ]
@@ -19,35 +19,35 @@ def result(val_score):
     return {"val_score": val_score, "test_score": 0.5, "seconds": 1.25}
 
 
-def test_cells_are_told_apart_by_what_differs(cells):
-    assert differing(cells) == ["norm", "seed"]
+def test_runs_are_told_apart_by_what_differs(runs):
+    assert differing(runs) == ["norm", "seed"]
 
 
-def test_a_single_cell_is_told_by_what_matters(cells):
-    assert differing(cells[:1]) == ["dataset", "model", "layers", "norm", "seed"]
+def test_a_single_run_is_told_by_what_matters(runs):
+    assert differing(runs[:1]) == ["dataset", "model", "layers", "norm", "seed"]
 
 
-def test_off_a_terminal_every_run_is_a_line(capsys, cells):
-    with SweepView(Plan(cells, cells), 2, quiet=False) as view:
-        view.show(Progress(0, cells[0], 3, 0.7))
-        view.show(Ended(0, cells[0], "done", None, result(0.7)))
-        view.show(Ended(1, cells[1], "failed", "killed by [/x]"))
-        view.show(Ended(0, cells[2], "interrupted", "stopped"))
+def test_off_a_terminal_every_run_is_a_line(capsys, runs):
+    with SweepView(Plan(runs, runs), 2, quiet=False) as view:
+        view.show(Progress(0, runs[0], 3, 0.7))
+        view.show(Ended(0, runs[0], "done", None, result(0.7)))
+        view.show(Ended(1, runs[1], "failed", "killed by [/x]"))
+        view.show(Ended(0, runs[2], "interrupted", "stopped"))
     assert capsys.readouterr().err.splitlines() == [
         "[1/4] done  norm=lip seed=0  val 0.700  test 0.500  1.2 s",
         "[2/4] failed  norm=none seed=0: killed by [/x]",
     ]
 
 
-def test_quiet_shows_failures_only(capsys, cells):
-    with SweepView(Plan(cells, cells), 1, quiet=True) as view:
-        view.show(Ended(0, cells[0], "done", None, result(0.7)))
-        view.show(Ended(0, cells[1], "failed", "why"))
+def test_quiet_shows_failures_only(capsys, runs):
+    with SweepView(Plan(runs, runs), 1, quiet=True) as view:
+        view.show(Ended(0, runs[0], "done", None, result(0.7)))
+        view.show(Ended(0, runs[1], "failed", "why"))
     assert capsys.readouterr().err == "[2/4] failed  norm=none seed=0: why\n"
 
 
-def test_the_best_is_by_validation(cells):
-    view = SweepView(Plan(cells, cells), 1, quiet=True)
-    for cell, accuracy in zip(cells, (0.5, 0.9, 0.7, None), strict=True):
-        view.show(Ended(0, cell, "done", None, result(accuracy)) if accuracy else Ended(0, cell, "failed", "x"))
+def test_the_best_is_by_validation(runs):
+    view = SweepView(Plan(runs, runs), 1, quiet=True)
+    for planned, accuracy in zip(runs, (0.5, 0.9, 0.7, None), strict=True):
+        view.show(Ended(0, planned, "done", None, result(accuracy)) if accuracy else Ended(0, planned, "failed", "x"))
     assert view.best == (0.9, "norm=none seed=0")

@@ -21,7 +21,7 @@ from lipgnn.files import TEMPORARY_PREFIX, ensure_writable, sha256, to_json, wri
 MIRROR_VARIABLE = "LIPGNN_OGB_URL"
 """Where else the archives are, under the same file names."""
 
-RECORD = "fetched.json"
+RECEIPT = "fetched.json"
 """In the folder of a data set: where it was fetched from, and the sha256 of the archive and of every file."""
 
 # A folder of the data directory with nothing but work in progress, to be deleted at any time.
@@ -86,7 +86,7 @@ def make_offer(name: str) -> Offer:
         size = remote_size(url)
     except DataError as error:
         raise DataError(error.message, _by_hand(url, folder)) from error
-    expected = entry.sha256 or _record(folder).get("sha256")
+    expected = entry.sha256 or _receipt(folder).get("sha256")
     return Offer(name, url, size, _partial(name).size(url), expected, folder)
 
 
@@ -117,7 +117,7 @@ def fetch(offer: Offer, progress: Progress) -> str:
         if offer.sha256 and digest != offer.sha256:
             raise DataError(
                 f"{offer.url!r} for {str(offer.folder)!r} has sha256 {digest}, not {offer.sha256}.",
-                f"Nothing was kept of it. Try again, or delete {str(offer.folder / RECORD)!r} to accept a new version.",
+                f"It was thrown away. Try again, or delete {str(offer.folder / RECEIPT)!r} to accept a new version.",
             )
         _put_in_place(offer, partial.path, digest)
     except DataError:
@@ -129,7 +129,7 @@ def fetch(offer: Offer, progress: Progress) -> str:
 
 def changed_files(folder: Path) -> list[str] | None:
     """Files of a fetched folder that are not what was unpacked; None where the folder was not fetched."""
-    files = _record(folder).get("files")
+    files = _receipt(folder).get("files")
     if not isinstance(files, dict):
         return None
     return [name for name, digest in files.items() if not _is(folder / name, digest)]
@@ -143,25 +143,25 @@ def _put_in_place(offer: Offer, archive: Path, digest: str) -> None:
         unpacked = Path(temporary) / top
         if not top or not (unpacked / EDGES_FILE).is_file():
             raise damaged(offer.url, f"it is no archive of one folder with {EDGES_FILE}")
-        record = {
+        receipt = {
             "schema": 1,
             "url": offer.url,
             "size": archive.stat().st_size,
             "sha256": digest,
             "files": {name.removeprefix(f"{top}/"): value for name, value in files.items()},
         }
-        write_atomic(unpacked / RECORD, to_json(record))
+        write_atomic(unpacked / RECEIPT, to_json(receipt))
         if offer.folder.exists():
             offer.folder.rename(Path(temporary) / "earlier")
         unpacked.rename(offer.folder)
 
 
-def _record(folder: Path) -> dict[str, Any]:
+def _receipt(folder: Path) -> dict[str, Any]:
     try:
-        record = json.loads((folder / RECORD).read_bytes())
+        receipt = json.loads((folder / RECEIPT).read_bytes())
     except (OSError, ValueError):
         return {}
-    return record if isinstance(record, dict) else {}
+    return receipt if isinstance(receipt, dict) else {}
 
 
 def _is(path: Path, digest: str) -> bool:

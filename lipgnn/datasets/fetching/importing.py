@@ -7,8 +7,8 @@ import re
 from pathlib import Path
 
 from lipgnn.catalog import DATASETS
+from lipgnn.datasets.formats import detect
 from lipgnn.datasets.formats.npz import write_npz
-from lipgnn.datasets.formats.recognize import detect
 from lipgnn.datasets.formats.tables import read_tables
 from lipgnn.datasets.locate import data_directory, is_name
 from lipgnn.errors import UsageError
@@ -41,7 +41,7 @@ def import_source(
     UsageError : the name cannot be used, is taken, or the directory cannot be written to.
     DataError : the source cannot be read.
     """
-    source = read_tables(path, edges, name=path.name.split(".")[0]) if edges else detect(path)(path)
+    source = read_tables(path, edges, name=path.name.split(".")[0]) if edges else detect(path).read(path)
     name = name if name is not None else re.sub(r"[^A-Za-z0-9_-]+", "-", source.name).strip("-_")
     if not is_name(name):
         raise UsageError(f"{name!r} cannot be a name.", "Use letters, digits, - and _, e.g. --name my-graph.")

@@ -1,1 +1,73 @@
-"""Formats that data sets can be read from, one module each."""
+"""Formats that data sets can be read from: one module each, and one line each in FORMATS.
+
+Importing this package does not import torch.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Protocol
+
+from lipgnn.datasets.formats.geom_gcn import GeomGcn
+from lipgnn.datasets.formats.npz import Npz
+from lipgnn.datasets.formats.ogb import Ogb
+from lipgnn.datasets.formats.planetoid import Planetoid
+from lipgnn.datasets.formats.tables import Tables
+from lipgnn.datasets.source import Source, damaged
+
+
+class Format(Protocol):
+    """What a format owes the rest.
+
+    Attributes
+    ----------
+    description : what a user has to give, as in "an npz file"; error messages list the formats by it.
+    """
+
+    description: str
+
+    def recognizes(self, path: Path) -> bool:
+        """Whether `path` is in this format, judged by names alone: no file is opened."""
+
+    def read(self, path: Path) -> Source:
+        """Read what is at `path`; its name is that of the file or folder.
+
+        Raises
+        ------
+        DataError : a file is missing, damaged, or does not follow the format (see `lipgnn.datasets.source.damaged`).
+        """
+
+
+# In this order: the first that recognizes a path reads it.
+FORMATS: dict[str, Format] = {
+    "npz": Npz(),
+    "csv": Tables(),
+    "geom-gcn": GeomGcn(),
+    "ogb": Ogb(),
+    "planetoid": Planetoid(),
+}
+
+
+def recognize(path: Path) -> Format | None:
+    """The format of `path`, judged by names alone, or None."""
+    return next((format_ for format_ in FORMATS.values() if format_.recognizes(path)), None)
+
+
+def detect(path: Path) -> Format:
+    """The format of `path`.
+
+    Raises
+    ------
+    DataError : the path does not exist or is in no readable format.
+    """
+    found = recognize(path)
+    if found is None:
+        exists = "it is in no readable format" if path.exists() else "no such file or folder"
+        raise damaged(path, exists, f"Readable: {readable()}.")
+    return found
+
+
+def readable() -> str:
+    """What can be read, in words."""
+    *first, last = (format_.description for format_ in FORMATS.values())
+    return f"{', '.join(first)} or {last}"

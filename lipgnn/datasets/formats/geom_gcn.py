@@ -79,6 +79,16 @@ def read_split(path: Path, num_nodes: int) -> Split:
     return Split(*masks)
 
 
+class GeomGcn:
+    """Such folders as a `lipgnn.datasets.formats.Format`."""
+
+    description = "a folder of Geom-GCN (out1_*.txt)"
+    read = staticmethod(read_geom_gcn)
+
+    def recognizes(self, path: Path) -> bool:
+        return (path / EDGES_FILE).is_file()
+
+
 def _lines(path: Path) -> list[str]:
     try:
         content = path.read_bytes()

@@ -129,6 +129,16 @@ def write_arrays(arrays: Arrays, path: Path, *, compress: bool = True) -> None:
     write_atomic(path, buffer.getbuffer())
 
 
+class Npz:
+    """The layout above as a `lipgnn.datasets.formats.Format`."""
+
+    description = "an npz file"
+    read = staticmethod(read_npz)
+
+    def recognizes(self, path: Path) -> bool:
+        return path.is_file() and path.suffix == ".npz"
+
+
 def _member(name: str) -> str:
     if not name.endswith(".npy"):
         raise ValueError(f"member {name!r} is not an array")

@@ -40,7 +40,7 @@ def read_ogb(path: Path) -> Source:
 
     Raises
     ------
-    DataError : a file is missing, damaged or disagrees with the published counts.
+    DataError : a file is missing, damaged or disagrees with what is known of the set.
     """
     files = [*path.glob("raw/*.csv.gz"), *path.glob("split/*/*.csv.gz")]
     source = remember(
@@ -52,6 +52,16 @@ def read_ogb(path: Path) -> Source:
         write=lambda source, file: write_npz(source, file, compress=False),
     )
     return dataclasses.replace(source, name=path.name, origin=str(path))
+
+
+class Ogb:
+    """Such folders as a `lipgnn.datasets.formats.Format`."""
+
+    description = "a folder of OGB (raw/*.csv.gz)"
+    read = staticmethod(read_ogb)
+
+    def recognizes(self, path: Path) -> bool:
+        return (path / EDGES_FILE).is_file()
 
 
 def _read(path: Path) -> Source:

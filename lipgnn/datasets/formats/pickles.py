@@ -1,8 +1,8 @@
 """Planetoid's pickles, read without running anything they name.
 
 A pickle is a program: it may call any function it can name. The files of Planetoid need six names. Each is
-answered here by a stand-in that only records what it is given; arrays and matrices are then built from the
-records, and checked, by our own code. Every other name is refused.
+answered here by a stand-in that only notes what it is given; arrays and matrices are then built from the
+notes, and checked, by our own code. Every other name is refused.
 """
 
 from __future__ import annotations

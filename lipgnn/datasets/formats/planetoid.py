@@ -49,6 +49,18 @@ def read_planetoid(path: Path) -> Source:
         raise damaged(path, f"its files do not fit together ({error})") from error
 
 
+class Planetoid:
+    """Such files as a `lipgnn.datasets.formats.Format`: a folder with one set, or the beginning of its file names."""
+
+    description = "a folder of Planetoid (ind.NAME.*)"
+    read = staticmethod(read_planetoid)
+
+    def recognizes(self, path: Path) -> bool:
+        if path.is_dir():
+            return bool(find_prefixes(path))
+        return not path.is_file() and path.name in find_prefixes(path.parent)
+
+
 def _file(path: Path, part: str) -> Path:
     return path.with_name(f"{path.name}.{part}")
 

@@ -78,6 +78,18 @@ def read_tables(nodes: Path, edges: Path, *, name: str) -> Source:
     )
 
 
+class Tables:
+    """The layout above as a `lipgnn.datasets.formats.Format`: a folder, or the table of nodes."""
+
+    description = "a folder with nodes.csv and edges.csv"
+    read = staticmethod(read_folder)
+
+    def recognizes(self, path: Path) -> bool:
+        if path.is_dir():
+            return find(path, NODES) is not None
+        return path.is_file() and path.name.endswith((".csv", ".csv.gz"))
+
+
 def _read(path: Path, required: tuple[str, ...]) -> Columns:
     """Columns by name, every field as text: an id `007` is no number, and `NA` no hole."""
     try:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from lipgnn.datasets.generated.planted import NUM_CLASSES, noisy_features
 from lipgnn.datasets.source import Source
 from lipgnn.datasets.splits import random_split
 
-NUM_CLASSES, CLASS_SIZE, NUM_FEATURES = 4, 50, 32
+CLASS_SIZE = 50
 TRAIN_PER_CLASS, VAL_PER_CLASS = 15, 15
 SIGNAL = 0.6
 SEED = 2021
@@ -21,14 +22,11 @@ def generate() -> Source:
     # RandomState's stream is frozen by numpy's compatibility policy; default_rng's may change between versions.
     draw = np.random.RandomState(SEED)
     labels = np.repeat(np.arange(NUM_CLASSES), CLASS_SIZE)
-    means = draw.standard_normal((NUM_CLASSES, NUM_FEATURES))
-    features = SIGNAL * means[labels] + draw.standard_normal((len(labels), NUM_FEATURES))
     return Source(
         name="complete",
         edges=np.stack(np.triu_indices(len(labels), k=1)).astype(np.int64),
         directed=False,
-        # Rounded, so that the last bit of a machine's logarithm does not make another data set.
-        features=features.round(4).astype(np.float32),
+        features=noisy_features(draw, labels, SIGNAL),
         labels=labels.astype(np.int64),
         splits={"public": random_split(labels, SEED, TRAIN_PER_CLASS, VAL_PER_CLASS)},
         origin="complete",

@@ -29,17 +29,20 @@ def generate() -> Source:
     inner, outer = INNER_DEGREE / CLASS_SIZE, OUTER_DEGREE / (num_nodes - CLASS_SIZE)
     linked = draw.random_sample((num_nodes, num_nodes)) < np.where(same, inner, outer)
     edges = np.stack(np.nonzero(np.triu(linked, k=1)))
-
-    means = draw.standard_normal((NUM_CLASSES, NUM_FEATURES))
-    features = SIGNAL * means[labels] + draw.standard_normal((num_nodes, NUM_FEATURES))
-    # Rounded, so that the last bit of a machine's logarithm does not make another data set.
-    features = features.round(4)
     return Source(
         name="planted",
         edges=edges.astype(np.int64),
         directed=False,
-        features=features.astype(np.float32),
+        features=noisy_features(draw, labels, SIGNAL),
         labels=labels.astype(np.int64),
         splits={"public": random_split(labels, SEED, TRAIN_PER_CLASS, VAL_PER_CLASS)},
         origin="planted",
     )
+
+
+def noisy_features(draw: np.random.RandomState, labels: np.ndarray, signal: float) -> np.ndarray:
+    """Features, (N, NUM_FEATURES): the mean of a node's class times `signal`, plus standard normal noise."""
+    means = draw.standard_normal((NUM_CLASSES, NUM_FEATURES))
+    features = signal * means[labels] + draw.standard_normal((len(labels), NUM_FEATURES))
+    # Rounded, so that the last bit of a machine's logarithm does not make another data set.
+    return features.round(4).astype(np.float32)

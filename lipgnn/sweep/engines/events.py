@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import signal
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from lipgnn.sweep.plan import Cell
-
-# What asks a process to end and save what it has.
-POLITE_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+from lipgnn.sweep.plan import PlannedRun
 
 
 @dataclass(frozen=True)
 class Progress:
-    """A run has started (epoch 0 or where it goes on) or finished an epoch."""
+    """A run has started (epoch 0 or where it goes on) or finished an epoch; `planned` says which."""
 
     worker: int
-    cell: Cell
+    planned: PlannedRun
     epoch: int
     val_score: float | None
 
@@ -32,11 +28,11 @@ class Ended:
     status : "done", "diverged", "failed", "interrupted", "held" (another sweep computes it now) or "elsewhere" (another
         sweep was first, and its result is there).
     reason : why it was not done.
-    result : its published result, if it has one.
+    result : its result, if it is finished.
     """
 
     worker: int
-    cell: Cell
+    planned: PlannedRun
     status: str
     reason: str | None = None
     result: dict[str, Any] | None = None
@@ -66,11 +62,11 @@ class Orders:
     save_every: int = 10
     record: tuple[str, ...] = ()
 
-    def request(self, cell: Cell) -> dict[str, Any]:
-        """What `lipgnn.sweep.worker.compute` is asked for a cell."""
+    def request(self, planned: PlannedRun) -> dict[str, Any]:
+        """What `lipgnn.sweep.worker.compute` is asked for a run."""
         return {
-            "spec": cell.spec.to_dict(),
-            "run_id": cell.run_id,
+            "spec": planned.spec.to_dict(),
+            "run_id": planned.run_id,
             "results": str(self.results),
             "force": self.force,
             "save_every": self.save_every,

@@ -16,8 +16,9 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from lipgnn.results.store import Store
-from lipgnn.sweep.engines.events import POLITE_SIGNALS, Ended, Event, Orders, Progress
-from lipgnn.sweep.plan import Cell
+from lipgnn.runtime import POLITE_SIGNALS
+from lipgnn.sweep.engines.events import Ended, Event, Orders, Progress
+from lipgnn.sweep.plan import PlannedRun
 
 # A worker is replaced after so many runs, so that a slow leak of memory stays small.
 RUNS_A_WORKER = 50
@@ -30,7 +31,7 @@ class Worker:
 
     def __init__(self, number: int, threads: int):
         self.number = number
-        self.cell: Cell | None = None
+        self.planned: PlannedRun | None = None
         self.epoch = 0
         self.runs = 0
         self.deadline: float | None = None
@@ -46,12 +47,12 @@ class Worker:
                 env={**os.environ, "OMP_NUM_THREADS": str(threads)},
             )
 
-    def start(self, cell: Cell, orders: Orders) -> None:
+    def start(self, planned: PlannedRun, orders: Orders) -> None:
         """Hand over a run."""
-        self.cell, self.epoch = cell, 0
+        self.planned, self.epoch = planned, 0
         self.runs += 1
         self.deadline = time.monotonic() + orders.timeout if orders.timeout else None
-        self._send(orders.request(cell))
+        self._send(orders.request(planned))
 
     def stop(self) -> None:
         """Ask to finish the epoch, save and end."""
@@ -102,7 +103,7 @@ class Worker:
 
 
 class LocalEngine:
-    """Computes cells in up to `orders.jobs` processes.
+    """Computes runs in up to `orders.jobs` processes.
 
     Parameters
     ----------
@@ -115,28 +116,28 @@ class LocalEngine:
         self.store = Store(orders.results)
         self._workers: dict[int, Worker] = {}
 
-    def run(self, cells: Iterable[Cell], should_stop: Callable[[], bool]) -> Iterator[Event]:
-        """Compute all cells; after `should_stop` no new one, and those under way end after their epoch."""
-        pending = deque(cells)
+    def run(self, runs: Iterable[PlannedRun], should_stop: Callable[[], bool]) -> Iterator[Event]:
+        """Compute all runs; after `should_stop` no new one, and those under way end after their epoch."""
+        pending = deque(runs)
         workers = self._workers
         stopping = False
         with selectors.DefaultSelector() as selector:
             for worker in workers.values():
                 selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
             try:
-                while pending or any(worker.cell for worker in workers.values()):
+                while pending or any(worker.planned for worker in workers.values()):
                     if should_stop() and not stopping:
                         stopping = True
                         pending.clear()
                         for worker in workers.values():
                             worker.stop()
-                    self._hand_out(pending, workers, selector)
+                    self._hand_out(pending, selector)
                     for key, _ in selector.select(_POLL_SECONDS):
-                        yield from self._hear(key.data, workers, selector)
-                    self._end_late_runs(workers)
+                        yield from self._hear(key.data, selector)
+                    self._end_late_runs()
             finally:
                 # Whoever was asked to stop, or is left with a run, takes no other.
-                if stopping or not self.keep_warm or any(worker.cell for worker in workers.values()):
+                if stopping or not self.keep_warm or any(worker.planned for worker in workers.values()):
                     self.close()
 
     def close(self) -> None:
@@ -145,10 +146,11 @@ class LocalEngine:
             worker.end()
         self._workers.clear()
 
-    def _hand_out(self, pending: deque[Cell], workers: dict[int, Worker], selector: selectors.BaseSelector) -> None:
+    def _hand_out(self, pending: deque[PlannedRun], selector: selectors.BaseSelector) -> None:
+        workers = self._workers
         for number in range(self.orders.jobs):
             worker = workers.get(number)
-            if not pending or (worker and worker.cell):
+            if not pending or (worker and worker.planned):
                 continue
             if worker and worker.runs >= RUNS_A_WORKER:
                 selector.unregister(worker.process.stdout)
@@ -159,40 +161,40 @@ class LocalEngine:
                 selector.register(worker.process.stdout, selectors.EVENT_READ, worker)
             worker.start(pending.popleft(), self.orders)
 
-    def _hear(self, worker: Worker, workers: dict[int, Worker], selector: selectors.BaseSelector) -> Iterator[Event]:
+    def _hear(self, worker: Worker, selector: selectors.BaseSelector) -> Iterator[Event]:
         messages = worker.messages()
         if messages is None:
             selector.unregister(worker.process.stdout)
-            del workers[worker.number]
+            del self._workers[worker.number]
             reason, peak = worker.bury()
-            if worker.cell:
-                run = self.store.run(worker.cell.run_id)
+            if worker.planned:
+                run = self.store.run(worker.planned.run_id)
                 if not self.orders.force and (result := run.result()):
-                    # It died between publishing and saying so.
-                    yield Ended(worker.number, worker.cell, result["status"], None, result)
+                    # It died between finishing and saying so.
+                    yield Ended(worker.number, worker.planned, result["status"], None, result)
                     return
                 if worker.process.returncode == 0:
                     # It was told to end before it had begun.
-                    yield Ended(worker.number, worker.cell, "interrupted", "stopped before its first epoch")
+                    yield Ended(worker.number, worker.planned, "interrupted", "stopped before its first epoch")
                     return
                 if worker.timed_out:
                     reason = f"longer than the timeout of {self.orders.timeout:g} seconds"
                 run.fail(reason, worker.epoch, peak)
-                yield Ended(worker.number, worker.cell, "failed", f"{reason}; peak memory {peak:g} MB")
+                yield Ended(worker.number, worker.planned, "failed", f"{reason}; peak memory {peak:g} MB")
             return
         for message in messages:
             if message["event"] in ("started", "epoch"):
                 worker.epoch = message["epoch"]
-                yield Progress(worker.number, worker.cell, worker.epoch, message.get("val_score"))
+                yield Progress(worker.number, worker.planned, worker.epoch, message.get("val_score"))
             elif message["event"] == "ended":
-                cell, worker.cell, worker.deadline = worker.cell, None, None
+                planned, worker.planned, worker.deadline = worker.planned, None, None
                 if message["status"] == "interrupted":
                     # It was told to end, by us or by SIGTERM, and takes no other run.
                     worker.runs = RUNS_A_WORKER
-                yield Ended(worker.number, cell, message["status"], message["reason"], message["result"])
+                yield Ended(worker.number, planned, message["status"], message["reason"], message["result"])
 
-    def _end_late_runs(self, workers: dict[int, Worker]) -> None:
-        for worker in workers.values():
+    def _end_late_runs(self) -> None:
+        for worker in self._workers.values():
             if worker.deadline and time.monotonic() > worker.deadline:
                 worker.timed_out, worker.deadline = True, None
                 worker.process.kill()

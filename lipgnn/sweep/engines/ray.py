@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lipgnn.errors import EnvironmentBroken
+from lipgnn.runtime import POLITE_SIGNALS
 from lipgnn.sweep.engines.events import Ended, Orders
 from lipgnn.sweep.engines.remote import Lost, RemoteEngine, Task, import_extra, supervise
 
@@ -19,7 +20,7 @@ _KNOCK_SECONDS = 10.0
 
 
 class RayEngine(RemoteEngine):
-    """Hands every cell to a Ray task that is never retried by Ray.
+    """Hands every run to a Ray task that is never retried by Ray.
 
     Ray keeps the processes of its tasks, and they their workers, so that runs find them warm. A run takes
     `orders.threads` CPUs of the cluster, and a GPU if its device is cuda.
@@ -76,7 +77,7 @@ class RayEngine(RemoteEngine):
         )
 
     def submit(self, task: Task) -> Any:
-        gpus = 1 if task.cell.spec.device.startswith("cuda") else 0
+        gpus = 1 if task.planned.spec.device.startswith("cuda") else 0
         remote = self._ray.remote(num_cpus=self.orders.threads, num_gpus=gpus, max_retries=0)(supervise)
         return remote.remote(task)
 
@@ -102,7 +103,7 @@ class RayEngine(RemoteEngine):
 @contextlib.contextmanager
 def _own_signals() -> Iterator[None]:
     """Keep the handlers that a sweep stops by; Ray puts its own in their place, which end the process."""
-    earlier = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    earlier = {number: signal.getsignal(number) for number in POLITE_SIGNALS}
     yield
     for number, handler in earlier.items():
         signal.signal(number, handler)

@@ -1,7 +1,7 @@
 """Runs handed to a cluster: what the engines for Ray and Slurm share.
 
 Where a run is computed, a supervisor hands it on to a local engine of one process. So a run that dies or takes too
-long is noticed, explained and recorded there as it is on one machine, and its neighbours go on.
+long is noticed, explained and noted there as it is on one machine, and its neighbours go on.
 
 A sweep and its supervisors share nothing but the folder of the store. In it a sweep keeps a folder `.sweep-…` of its
 own for as long as it lasts. While that has a file `go`, runs go on; without it they end after their epoch, with a
@@ -29,7 +29,7 @@ from lipgnn.errors import EnvironmentBroken
 from lipgnn.results.store import Store
 from lipgnn.sweep.engines.events import Ended, Event, Orders, Progress
 from lipgnn.sweep.engines.local import LocalEngine
-from lipgnn.sweep.plan import Cell
+from lipgnn.sweep.plan import PlannedRun
 
 GO = "go"
 _POLL_SECONDS = 0.2
@@ -47,21 +47,21 @@ class Task:
     """
 
     orders: Orders
-    cell: Cell
+    planned: PlannedRun
     folder: Path
     directory: Path
 
 
 def supervise(task: Task) -> Ended:
     """Compute a run on this machine; called in a process of the cluster."""
-    (task.folder / task.cell.run_id).touch()
+    (task.folder / task.planned.run_id).touch()
     with contextlib.suppress(OSError):
         os.chdir(task.directory)
     go = task.folder / GO
-    for event in _local_engine(task.orders).run([task.cell], lambda: not go.exists()):
+    for event in _local_engine(task.orders).run([task.planned], lambda: not go.exists()):
         if isinstance(event, Ended):
             return event
-    return Ended(0, task.cell, "interrupted", "Stopped before it began.")
+    return Ended(0, task.planned, "interrupted", "Stopped before it began.")
 
 
 @functools.lru_cache(maxsize=1)
@@ -77,8 +77,8 @@ class Lost(Exception):
 class Job:
     """A run that was handed over, and how far it is by its log."""
 
-    def __init__(self, cell: Cell, handle: Any, log_path: Path, mark: Path):
-        self.cell = cell
+    def __init__(self, planned: PlannedRun, handle: Any, log_path: Path, mark: Path):
+        self.planned = planned
         self.handle = handle
         self.epoch = 0
         self._log_path = log_path
@@ -92,15 +92,15 @@ class Job:
         """The last line of the log, if there is more of it than when last asked."""
         if not self.is_begun():
             return None
-        size, record = _last_record(self._log_path)
+        size, line = _last_line(self._log_path)
         if size == self._told:
             return None
-        self._told, self.epoch = size, record["epoch"]
-        return record
+        self._told, self.epoch = size, line["epoch"]
+        return line
 
 
 class RemoteEngine(ABC):
-    """Computes cells in up to `orders.jobs` processes of a cluster, which the subclasses know how to reach."""
+    """Computes runs in up to `orders.jobs` processes of a cluster, which the subclasses know how to reach."""
 
     def __init__(self, orders: Orders):
         self.orders = orders
@@ -126,9 +126,9 @@ class RemoteEngine(ABC):
     def close(self) -> None:
         """Leave the cluster."""
 
-    def run(self, cells: Iterable[Cell], should_stop: Callable[[], bool]) -> Iterator[Event]:
-        """Compute all cells; after `should_stop` no new one, and those under way end after their epoch."""
-        pending = deque(cells)
+    def run(self, runs: Iterable[PlannedRun], should_stop: Callable[[], bool]) -> Iterator[Event]:
+        """Compute all runs; after `should_stop` no new one, and those under way end after their epoch."""
+        pending = deque(runs)
         jobs: dict[int, Job] = {}
         stopping = False
         with tempfile.TemporaryDirectory(dir=self.orders.results, prefix=".sweep-") as name:
@@ -151,9 +151,9 @@ class RemoteEngine(ABC):
                     if event:
                         yield event
 
-    def _hand_out(self, cell: Cell, folder: Path) -> Job:
-        handle = self.submit(Task(self.orders, cell, folder, Path.cwd()))
-        return Job(cell, handle, self.store.run(cell.run_id).log_path, folder / cell.run_id)
+    def _hand_out(self, planned: PlannedRun, folder: Path) -> Job:
+        handle = self.submit(Task(self.orders, planned, folder, Path.cwd()))
+        return Job(planned, handle, self.store.run(planned.run_id).log_path, folder / planned.run_id)
 
     def _stop(self, folder: Path, jobs: Iterable[Job]) -> None:
         (folder / GO).unlink()
@@ -167,19 +167,19 @@ class RemoteEngine(ABC):
         except Lost as lost:
             ended = self._lost(job, str(lost), stopping)
         if ended:
-            return replace(ended, worker=number, cell=job.cell)
-        record = job.news()
-        return Progress(number, job.cell, record["epoch"], record["val_score"]) if record else None
+            return replace(ended, worker=number, planned=job.planned)
+        line = job.news()
+        return Progress(number, job.planned, line["epoch"], line["val_score"]) if line else None
 
     def _lost(self, job: Job, reason: str, stopping: bool) -> Ended:
-        run = self.store.run(job.cell.run_id)
-        # The run may have been published just before its supervisor was lost; with force it may be an old result.
+        run = self.store.run(job.planned.run_id)
+        # The run may have been finished just before its supervisor was lost; with force it may be an old result.
         if (result := run.result()) and not self.orders.force:
-            return Ended(0, job.cell, result["status"], result.get("diverged_at"), result)
+            return Ended(0, job.planned, result["status"], result.get("diverged_at"), result)
         if stopping:
-            return Ended(0, job.cell, "interrupted", reason)
+            return Ended(0, job.planned, "interrupted", reason)
         run.fail(reason, job.epoch)
-        return Ended(0, job.cell, "failed", reason)
+        return Ended(0, job.planned, "failed", reason)
 
 
 def import_extra(package: str, extra: str) -> ModuleType:
@@ -198,7 +198,7 @@ def import_extra(package: str, extra: str) -> ModuleType:
         ) from error
 
 
-def _last_record(path: Path) -> tuple[int, dict[str, Any]]:
+def _last_line(path: Path) -> tuple[int, dict[str, Any]]:
     """Size of a log and its last whole line; epoch 0 where there is none."""
     with contextlib.suppress(OSError, ValueError), open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)

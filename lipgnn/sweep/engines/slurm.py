@@ -21,10 +21,10 @@ SILENT_SECONDS = 10.0
 
 
 class SlurmEngine(RemoteEngine):
-    """Hands every cell to a job of its own, with `orders.threads` CPUs, and a GPU if its device is cuda.
+    """Hands every run to a job of its own, with `orders.threads` CPUs, and a GPU if its device is cuda.
 
     Slurm's own variables (SBATCH_PARTITION, SBATCH_ACCOUNT, SBATCH_TIMELIMIT, …) hold for these jobs too. Jobs outlive
-    a sweep that is killed, and publish their results. A job that is cancelled or preempted saves its run first.
+    a sweep that is killed, and finish. A job that is cancelled or preempted saves its run first.
 
     Parameters
     ----------
@@ -53,11 +53,11 @@ class SlurmEngine(RemoteEngine):
     def submit(self, task: Task) -> Any:
         timeout = self.orders.timeout
         wishes = {
-            "name": f"lipgnn-{task.cell.run_id}",
+            "name": f"lipgnn-{task.planned.run_id}",
             "timeout_min": math.ceil(timeout / 60) + MARGIN_MINUTES if timeout else DAY_MINUTES,
             "cpus_per_task": self.orders.threads,
         }
-        if task.cell.spec.device.startswith("cuda"):
+        if task.planned.spec.device.startswith("cuda"):
             wishes["gpus_per_node"] = 1
         jobs = self._submitit.AutoExecutor(folder=task.folder, cluster=self.executor)
         jobs.update_parameters(**wishes)

@@ -18,7 +18,7 @@ def test_the_store_has_what_its_grid_plans(tmp_path):
     store = Store(tmp_path)
     write_store(store, 50)
     specs, _ = grid_of(50).runs({})
-    states = [cell.state for cell in make_plan(specs, store).cells]
+    states = [planned.state for planned in make_plan(specs, store).runs]
     assert (states.count("done"), states.count("to do")) == (50, len(specs) - 50)
 
 

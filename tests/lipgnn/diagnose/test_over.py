@@ -5,10 +5,10 @@ import math
 import numpy as np
 import pytest
 
-from lipgnn.diagnose.over import COLUMNS, by_epoch, by_layer, recorded_similarity
+from lipgnn.diagnose.over import COLUMNS, by_epoch, by_layer, over_epochs, recorded_similarity
 from lipgnn.errors import UsageError
 from lipgnn.results.recordings import SIMILARITY, write_recording
-from lipgnn.results.store import Run
+from lipgnn.results.store import Run, Store
 
 
 @pytest.fixture
@@ -51,3 +51,16 @@ def test_a_run_that_recorded_is_read_and_another_told_how(tmp_path, arrays):
     write_recording(run.recording_path("similarity"), arrays)
     for name, array in recorded_similarity(run).items():
         assert (array == arrays[name]).all()
+
+
+def test_a_run_is_found_and_its_epochs_are_told(tmp_path, arrays):
+    store = Store(tmp_path)
+    run = store.run("abc123")
+    run.path.mkdir(parents=True)
+    run.spec_path.write_text("{}")
+    write_recording(run.recording_path("similarity"), arrays)
+    for reference in ("abc", str(run.path)):
+        found = over_epochs(reference, store)
+        assert found == {"run_id": "abc123", "epochs": by_epoch(arrays), **by_layer(arrays)}
+    with pytest.raises(UsageError, match="Only a run has epochs"):
+        over_epochs(None, store)

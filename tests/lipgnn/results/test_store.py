@@ -94,6 +94,23 @@ def test_runs_are_found_by_the_start_of_their_id(finished):
         finished.find("a")
 
 
+def test_a_folder_is_a_run_wherever_it_lies(finished, tmp_path):
+    elsewhere = tmp_path / "copied"
+    elsewhere.mkdir()
+    assert finished.find(str(elsewhere)).path == elsewhere
+
+
+def test_a_model_is_that_of_a_run_or_a_file_itself(finished):
+    with pytest.raises(DataError, match="holds no best"):
+        finished.find_model("aa")
+    model = finished.run("aa11").best_path
+    model.touch()
+    for reference in ("aa", str(model.parent), str(model)):
+        assert finished.find_model(reference) == model
+    with pytest.raises(UsageError, match="No run"):
+        finished.find_model("ff")
+
+
 @pytest.mark.parametrize("prefix", ["ff", "", "../aa11", "*", "aa1?"])
 def test_other_references_find_nothing_and_list_what_there_is(finished, prefix):
     with pytest.raises(UsageError, match="No run") as caught:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lipgnn.errors import UsageError
-from lipgnn.spec.grid import Grid, parse_list, read_grid, runs_of
+from lipgnn.spec.grid import Grid, parse_list, parse_lists, read_grid, runs_of
 
 
 @pytest.mark.parametrize(
@@ -107,6 +107,17 @@ def test_a_file_says_the_same(tmp_path):
         '[grid]\nlayers = [2, 4]\nseed = "0-1"\n[zip]\nlr = [0.1, 0.2]\nhidden = [4, 8]\n[fixed]\nepochs = 3\n'
     )
     assert len(read_grid(path).runs({})[0]) == 8
+
+
+def test_settings_beat_options_and_what_is_not_given_is_left_out():
+    options = {"layers": "2-4", "lr": "0.1", "norm": None}
+    assert parse_lists(options, ["lr=0.2,0.3", "batch-size=7"]) == {
+        "layers": [2, 3, 4],
+        "lr": [0.2, 0.3],
+        "batch_size": [7],
+    }
+    with pytest.raises(UsageError, match="KEY=VALUES, got 'lr'"):
+        parse_lists({}, ["lr"])
 
 
 @pytest.mark.parametrize(

@@ -28,8 +28,8 @@ def publish(store, spec, **values):
 
 def test_an_empty_store_leaves_everything_to_do(store, runs):
     plan = make_plan(runs, store)
-    assert [cell.state for cell in plan.cells] == ["to do"] * 4
-    assert plan.to_run == plan.cells
+    assert [planned.state for planned in plan.runs] == ["to do"] * 4
+    assert plan.to_run == plan.runs
     assert plan.seconds is None
 
 
@@ -40,8 +40,8 @@ def test_states_come_from_the_store(store, runs):
     failed.begin(runs[2], "f")
     failed.fail("out of memory", 1)
     plan = make_plan(runs, store)
-    assert [cell.state for cell in plan.cells] == ["done", "diverged", "failed", "to do"]
-    assert [cell.spec for cell in plan.to_run] == [runs[3]]
+    assert [planned.state for planned in plan.runs] == ["done", "diverged", "failed", "to do"]
+    assert [planned.spec for planned in plan.to_run] == [runs[3]]
 
 
 @pytest.mark.parametrize(
@@ -51,14 +51,14 @@ def test_states_come_from_the_store(store, runs):
 def test_what_is_computed_again_is_asked_for(store, runs, options, expected):
     test_states_come_from_the_store(store, runs)
     plan = make_plan(runs, store, **options)
-    assert [cell.spec for cell in plan.to_run] == [runs[k] for k in expected]
+    assert [planned.spec for planned in plan.to_run] == [runs[k] for k in expected]
 
 
 def test_time_is_estimated_from_past_runs_on_the_same_data(store, runs):
     """0.5 s an epoch at 2 layers, half of the epochs used: 0.25 s an epoch and layer, 5 of 10 epochs."""
     publish(store, runs[0], seconds_per_epoch=0.5, epochs_run=5)
     plan = make_plan(runs, store)
-    assert [cell.estimate for cell in plan.cells] == [2.5, 2.5, 5.0, 5.0]
+    assert [planned.estimate for planned in plan.runs] == [2.5, 2.5, 5.0, 5.0]
     assert plan.seconds == 12.5
 
 
@@ -72,40 +72,43 @@ def test_other_data_gives_a_rough_estimate(store, runs):
 def test_what_is_not_known_is_counted_and_the_rest_is_summed(store, runs):
     publish(store, runs[0], seconds_per_epoch=0.5, epochs_run=5)
     plan = make_plan([*runs[1:], runs[0].with_values(dataset="texas")], store, without_data=True)
-    assert [cell.state for cell in plan.cells] == ["to do"] * 3 + ["no data"]
+    assert [planned.state for planned in plan.runs] == ["to do"] * 3 + ["no data"]
     assert (plan.seconds, plan.unknown, plan.rough) == (12.5, 1, False)
 
 
-def test_published_rows_count_where_their_data_is_not_here(store, runs, result_row):
+def test_archived_rows_count_where_their_data_is_not_here(store, runs, result_row):
     specs = [spec.with_values(dataset="texas", split="geom-gcn:0") for spec in runs[:3]]
     rows = [
         result_row(**spec.to_dict(), run_id=f"{number}" * 12, fingerprint="f", status=status)
         for number, (spec, status) in enumerate(zip(specs[:2], ("done", "diverged"), strict=True))
     ]
-    plan = make_plan(specs[:2], store, published=rows)
-    assert [(cell.state, cell.run_id[:1]) for cell in plan.cells] == [("done (published)", "0"), ("diverged", "1")]
+    plan = make_plan(specs[:2], store, archived=rows)
+    assert [(run.state, run.run_id[:1]) for run in plan.runs] == [
+        ("done (archived)", "0"),
+        ("diverged", "1"),
+    ]
     assert not plan.to_run
-    shown = make_plan(specs, store, published=rows, without_data=True)
-    assert [cell.state for cell in shown.to_run] == ["no data"]
-    for missing in ({"runs": specs}, {"runs": specs[:2], "force": True}, {"runs": specs[:2], "retry": ("diverged",)}):
+    shown = make_plan(specs, store, archived=rows, without_data=True)
+    assert [planned.state for planned in shown.to_run] == ["no data"]
+    for wanted, how in ((specs, {}), (specs[:2], {"force": True}), (specs[:2], {"retry": ("diverged",)})):
         with pytest.raises(DataError, match="texas"):
-            make_plan(store=store, published=rows, **missing)
+            make_plan(wanted, store, archived=rows, **how)
 
 
-def test_published_rows_are_done_unless_they_diverged(store, runs, result_row):
+def test_archived_rows_are_done_unless_they_diverged(store, runs, result_row):
     ids = [spec.run_id(fingerprint_of("planted", "public")) for spec in runs]
     rows = [
         result_row(**runs[0].to_dict()) | {"run_id": ids[0], "seconds_per_epoch": 1.0},
         result_row(**runs[1].to_dict()) | {"run_id": ids[1], "status": "diverged"},
         result_row(**runs[2].to_dict()) | {"run_id": "0" * 12},
     ]
-    plan = make_plan(runs, store, published=rows)
-    assert [cell.state for cell in plan.cells] == ["done (published)", "diverged", "to do", "to do"]
-    assert None not in [cell.estimate for cell in plan.cells]
-    assert len(make_plan(runs, store, published=rows, retry=["diverged"]).to_run) == 3
-    assert len(make_plan(runs, store, published=rows, force=True).to_run) == 4
+    plan = make_plan(runs, store, archived=rows)
+    assert [planned.state for planned in plan.runs] == ["done (archived)", "diverged", "to do", "to do"]
+    assert None not in [planned.estimate for planned in plan.runs]
+    assert len(make_plan(runs, store, archived=rows, retry=["diverged"]).to_run) == 3
+    assert len(make_plan(runs, store, archived=rows, force=True).to_run) == 4
     publish(store, runs[0])
-    assert make_plan(runs, store, published=rows).cells[0].state == "done"
+    assert make_plan(runs, store, archived=rows).runs[0].state == "done"
 
 
 def test_an_outline_reads_no_data(runs, result_row):

@@ -19,36 +19,37 @@ def plan(store):
     return make_plan(grid.runs({})[0], store)
 
 
-def result_of(cell, status="done"):
-    values = dict.fromkeys(RESULT_FIELDS, 0.5) | {"run_id": cell.run_id, "status": status}
-    return {**cell.spec.to_dict(), **values}
+def result_of(planned, status="done"):
+    values = dict.fromkeys(RESULT_FIELDS, 0.5) | {"run_id": planned.run_id, "status": status}
+    return {**planned.spec.to_dict(), **values}
 
 
 class ScriptedEngine:
-    """Ends cells as told: {seed: [status of the first attempt, of the second, …]}."""
+    """Ends runs as told: {seed: [status of the first attempt, of the second, …]}."""
 
     def __init__(self, store, script):
         self.store = store
         self.script = {seed: list(statuses) for seed, statuses in script.items()}
 
-    def run(self, cells, should_stop):
-        for cell in cells:
+    def run(self, runs, should_stop):
+        for planned in runs:
             if should_stop():
                 return
-            status = self.script.get(cell.spec.seed, ["done"]).pop(0) if self.script.get(cell.spec.seed) else "done"
+            script = self.script.get(planned.spec.seed)
+            status = script.pop(0) if script else "done"
             result = None
             if status in ("done", "diverged"):
-                run = self.store.run(cell.run_id)
-                run.begin(cell.spec, "f")
-                result = result_of(cell, status)
+                run = self.store.run(planned.run_id)
+                run.begin(planned.spec, "f")
+                result = result_of(planned, status)
                 run.publish(result)
-            yield Ended(0, cell, status, "because", result)
+            yield Ended(0, planned, status, "because", result)
 
 
 def finish(plan, store, engine, **options):
     *events, summary = run_sweep(plan, store, engine, **options)
     assert isinstance(summary, Summary)
-    return [(event.cell.spec.seed, event.status) for event in events], summary
+    return [(event.planned.spec.seed, event.status) for event in events], summary
 
 
 def test_the_summary_counts_what_happened(plan, store):
@@ -63,7 +64,7 @@ def test_the_summary_counts_what_happened(plan, store):
 
 def test_what_is_done_is_skipped(plan, store):
     finish(plan, store, ScriptedEngine(store, {}))
-    again = make_plan([cell.spec for cell in plan.cells], store)
+    again = make_plan([planned.spec for planned in plan.runs], store)
     events, summary = finish(again, store, ScriptedEngine(store, {}))
     assert events == []
     assert (summary.planned, summary.done, summary.ran, summary.skipped) == (4, 4, 0, 4)
@@ -76,16 +77,16 @@ def test_fail_fast_starts_nothing_after_a_failure(plan, store):
 
 
 def test_a_run_held_by_another_sweep_is_waited_for(plan, store, monkeypatch):
-    """Seed 1 is held twice and then free; seed 2 is held until its holder publishes it."""
+    """Seed 1 is held twice and then free; seed 2 is held until its holder finishes it."""
     engine = ScriptedEngine(store, {1: ["held", "held"], 2: ["held"]})
 
     def pause(seconds):
-        cell = plan.cells[2]
-        store.run(cell.run_id).begin(cell.spec, "f")
-        store.run(cell.run_id).publish(result_of(cell))
+        planned = plan.runs[2]
+        store.run(planned.run_id).begin(planned.spec, "f")
+        store.run(planned.run_id).publish(result_of(planned))
 
-    publishing = iter([pause])
-    monkeypatch.setattr(sweep.time, "sleep", lambda seconds: next(publishing, lambda s: None)(seconds))
+    finishing = iter([pause])
+    monkeypatch.setattr(sweep.time, "sleep", lambda seconds: next(finishing, lambda s: None)(seconds))
     engine.script[2] = ["held", "held"]
     events, summary = finish(plan, store, engine)
     assert sorted(events) == [(0, "done"), (1, "done"), (2, "elsewhere"), (3, "done")]

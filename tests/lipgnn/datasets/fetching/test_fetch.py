@@ -12,7 +12,7 @@ import pytest
 from lipgnn.catalog import DATASETS
 from lipgnn.datasets import read
 from lipgnn.datasets.fetching import fetch as module
-from lipgnn.datasets.fetching.fetch import RECORD, changed_files, fetch, folder_of, make_offer
+from lipgnn.datasets.fetching.fetch import RECEIPT, changed_files, fetch, folder_of, make_offer
 from lipgnn.errors import DataError, UsageError
 
 
@@ -58,8 +58,8 @@ def test_what_was_fetched_can_be_read_and_leaves_nothing_else(server, data, tmp_
     assert digest == hashlib.sha256(server.files["/ogb/arxiv.zip"]).hexdigest()
     same(read("ogbn-arxiv"), read(tmp_path / "raw"))
     assert _left(data) == ["downloads"]
-    record = json.loads((data / "ogbn_arxiv" / RECORD).read_bytes())
-    assert record["sha256"] == digest and record["url"] == f"{server.url}/ogb/arxiv.zip"
+    receipt = json.loads((data / "ogbn_arxiv" / RECEIPT).read_bytes())
+    assert receipt["sha256"] == digest and receipt["url"] == f"{server.url}/ogb/arxiv.zip"
 
 
 def test_an_interrupted_download_is_gone_on_with(server, data):
@@ -111,7 +111,7 @@ def test_another_archive_than_the_one_before_is_refused_until_accepted(server, d
     with pytest.raises(DataError, match=first):
         _fetch()
     assert read("ogbn-arxiv").num_features == 8
-    (data / "ogbn_arxiv" / RECORD).unlink()
+    (data / "ogbn_arxiv" / RECEIPT).unlink()
     _fetch()
     assert read("ogbn-arxiv").num_features == 0
     assert _left(data) == ["downloads"]
@@ -145,7 +145,7 @@ def test_changed_files(server, data):
     (folder / "raw" / "edge.csv.gz").write_bytes(b"other")
     (folder / "split" / "time" / "test.csv.gz").unlink()
     assert sorted(changed_files(folder)) == ["raw/edge.csv.gz", "split/time/test.csv.gz"]
-    (folder / RECORD).write_bytes(b"[]")
+    (folder / RECEIPT).write_bytes(b"[]")
     assert changed_files(folder) is None
 
 

@@ -9,7 +9,7 @@ from lipgnn.sweep.engines import make_engine
 from lipgnn.sweep.engines.events import Ended, Orders, Progress
 from lipgnn.sweep.engines.local import LocalEngine
 from lipgnn.sweep.engines.remote import GO, Lost, RemoteEngine, Task, supervise
-from lipgnn.sweep.plan import Cell
+from lipgnn.sweep.plan import PlannedRun
 
 LINE = {"epoch": 3, "val_score": 0.5}
 
@@ -17,7 +17,7 @@ LINE = {"epoch": 3, "val_score": 0.5}
 class Cluster(RemoteEngine):
     """A cluster in name only: `acts` says for each seed what its supervisor does, step by step.
 
-    A step is "wait", "begin", "log", "publish", "lost", or what the supervisor returns.
+    A step is "wait", "begin", "log", "finish", "lost", or what the supervisor returns.
     """
 
     def __init__(self, orders, acts):
@@ -29,30 +29,30 @@ class Cluster(RemoteEngine):
         self.folder = folder
 
     def submit(self, task):
-        self.submitted.append(task.cell.spec.seed)
-        return task.cell
+        self.submitted.append(task.planned.spec.seed)
+        return task.planned
 
-    def outcome(self, cell):
+    def outcome(self, planned):
         self.most = max(self.most, len(self.submitted) - sum(not steps for steps in self.acts.values()))
-        run = self.store.run(cell.run_id)
+        run = self.store.run(planned.run_id)
         run.path.mkdir(parents=True, exist_ok=True)
-        step = self.acts[cell.spec.seed].pop(0)
+        step = self.acts[planned.spec.seed].pop(0)
         if step == "begin":
-            (self.folder / cell.run_id).touch()
+            (self.folder / planned.run_id).touch()
         elif step == "log":
             run.append_log(LINE)
-        elif step == "publish":
-            values = dict.fromkeys(RESULT_FIELDS, 0.5) | {"run_id": cell.run_id, "status": "done"}
-            run.publish({**cell.spec.to_dict(), **values})
+        elif step == "finish":
+            values = dict.fromkeys(RESULT_FIELDS, 0.5) | {"run_id": planned.run_id, "status": "done"}
+            run.publish({**planned.spec.to_dict(), **values})
         elif step == "lost":
             raise Lost("node 7 is gone")
         elif step != "wait":
-            return Ended(0, cell, step)
+            return Ended(0, planned, step)
         return None
 
-    def withdraw(self, cell):
-        self.withdrawn.append(cell.spec.seed)
-        self.acts[cell.spec.seed] = ["lost"]
+    def withdraw(self, planned):
+        self.withdrawn.append(planned.spec.seed)
+        self.acts[planned.spec.seed] = ["lost"]
 
     def close(self):
         pass
@@ -65,9 +65,9 @@ def run(tmp_path, monkeypatch):
 
     def call(acts, jobs=2, should_stop=lambda cluster, events: False):
         cluster = Cluster(Orders(tmp_path, jobs=jobs), acts)
-        cells = [Cell(RunSpec(seed=seed), f"{seed:012x}", "to do", None) for seed in acts]
+        runs = [PlannedRun(RunSpec(seed=seed), f"{seed:012x}", "to do", None) for seed in acts]
         events = []
-        for event in cluster.run(cells, lambda: should_stop(cluster, events)):
+        for event in cluster.run(runs, lambda: should_stop(cluster, events)):
             events.append(event)
         return cluster, events
 
@@ -75,7 +75,7 @@ def run(tmp_path, monkeypatch):
 
 
 def ended(events):
-    return {event.cell.spec.seed: event.status for event in events if isinstance(event, Ended)}
+    return {event.planned.spec.seed: event.status for event in events if isinstance(event, Ended)}
 
 
 def test_never_more_runs_at_once_than_jobs_and_slots_are_used_again(run):
@@ -98,8 +98,8 @@ def test_a_lost_supervisor_fails_its_run_alone(run, tmp_path):
     assert (note["reason"], note["epoch"]) == ("node 7 is gone", 3)
 
 
-def test_a_run_that_was_published_before_its_supervisor_was_lost_is_done(run):
-    _, events = run({0: ["begin", "publish", "lost"]})
+def test_a_run_that_was_finished_before_its_supervisor_was_lost_is_done(run):
+    _, events = run({0: ["begin", "finish", "lost"]})
     assert ended(events) == {0: "done"}
     assert events[-1].result["run_id"] == f"{0:012x}"
 
@@ -121,8 +121,8 @@ def test_a_request_to_stop_takes_away_the_file_and_what_waits(run, tmp_path):
 
 def test_a_supervisor_does_not_begin_what_is_to_stop(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
-    cell = Cell(RunSpec(dataset="planted"), "ab12", "to do", None)
-    outcome = supervise(Task(Orders(tmp_path / "results"), cell, tmp_path, tmp_path))
+    planned = PlannedRun(RunSpec(dataset="planted"), "ab12", "to do", None)
+    outcome = supervise(Task(Orders(tmp_path / "results"), planned, tmp_path, tmp_path))
     assert outcome.status == "interrupted"
     assert (tmp_path / "ab12").exists() and not (tmp_path / "results").exists()
 

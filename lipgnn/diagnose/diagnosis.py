@@ -1,0 +1,115 @@
+"""A whole diagnosis: the profile of a network, the verdict on it, and what else was asked for."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+from lipgnn.diagnose.ablate import Variant, ablate
+from lipgnn.diagnose.data import WholeData
+from lipgnn.diagnose.paths import Part, path_shares, single_paths
+from lipgnn.diagnose.profile import Profile, profile
+from lipgnn.diagnose.subject import TRAINED, Subject
+from lipgnn.diagnose.verdict import Verdict, judge
+from lipgnn.runtime import choose_device
+
+
+@dataclass(frozen=True, eq=False)
+class Diagnosis:
+    """What was found in a network, and what it means.
+
+    Attributes
+    ----------
+    device : on which it was computed.
+    variants : the network with parts switched off; None if that was not asked for.
+    paths : its output as a sum over paths; None if that was not asked for.
+    """
+
+    subject: Subject
+    device: str
+    profile: Profile
+    verdict: Verdict
+    variants: list[Variant] | None = None
+    paths: dict[str, Any] | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values: the object of `lipgnn diagnose --json`."""
+        subject, verdict = self.subject, self.verdict
+        further = {} if self.variants is None else {"ablation": [asdict(variant) for variant in self.variants]}
+        return {
+            "verdict": verdict.name,
+            "from_layer": verdict.layer,
+            "evidence": list(verdict.evidence),
+            "findings": [asdict(finding) for finding in verdict.findings],
+            "options": [{"option": o.words, "why": o.why, "study": o.study} for o in verdict.options],
+            "model": None if subject.path is None else str(subject.path),
+            "at": subject.at,
+            "spec": subject.spec.to_dict(),
+            "fingerprint": subject.dataset.fingerprint,
+            "device": self.device,
+            **asdict(self.profile),
+            **further,
+            **({} if self.paths is None else {"paths": self.paths}),
+        }
+
+
+def diagnose(
+    subject: Subject,
+    device: str = "auto",
+    *,
+    certify: bool = False,
+    every_layer: bool = False,
+    without: Sequence[str] = (),
+    paths: int | None = None,
+    path_length: int | None = None,
+) -> Diagnosis:
+    """Look at a network layer by layer.
+
+    Parameters
+    ----------
+    certify, every_layer : see `lipgnn.diagnose.profile.profile`.
+    without : parts to switch off (see `lipgnn.diagnose.ablate.ablate`).
+    paths : decompose the output by the length of paths, and look at so many single paths.
+    path_length : of the single paths; any if None.
+
+    Raises
+    ------
+    UsageError : a part that cannot be switched off, or a network whose output is no sum over paths.
+    """
+    chosen, _ = choose_device(device)
+    data = WholeData.of(subject.spec, subject.dataset, chosen)
+    network = subject.network.to(chosen)
+    found = profile(network, data, certify=certify, every_layer=every_layer)
+    verdict = judge(
+        found.layers,
+        spec=subject.spec,
+        second_eigenvalue=found.second_eigenvalue,
+        components=found.components,
+        accuracy=found.accuracy if subject.at == TRAINED else None,
+    )
+    variants = ablate(network, data, without) if without else None
+    summed = None if paths is None else _paths(subject, data, paths, path_length)
+    return Diagnosis(subject, str(chosen), found, verdict, variants, summed)
+
+
+def _paths(subject: Subject, data: WholeData, count: int, length: int | None) -> dict[str, Any]:
+    """Shares of the output by the length of paths, of the biases, and of single paths."""
+    where = (subject.network, data.graph, data.features)
+    shares = path_shares(*where)
+    single = single_paths(*where, count=count, length=length) if count else {}
+    return {
+        "lengths": [
+            {"length": length, "paths": shares.counts[length], **_numbers(part)}
+            for length, part in shares.lengths.items()
+        ],
+        "bias": _numbers(shares.bias),
+        "error": shares.error,
+        "single": [{"heads": list(path), **_numbers(part)} for path, part in single.items()],
+    }
+
+
+def _numbers(part: Part) -> dict[str, float | None]:
+    """Those of a part of the output; a part that is zero has no residual."""
+    return {name: value if math.isfinite(value) else None for name, value in asdict(part).items()}

@@ -1,0 +1,48 @@
+"""A diagnosis is the profile, the verdict on it, and what was asked for beside them, all as plain values."""
+
+import json
+
+import pytest
+import torch
+
+from lipgnn.diagnose.ablate import ablate
+from lipgnn.diagnose.data import WholeData
+from lipgnn.diagnose.diagnosis import diagnose
+from lipgnn.diagnose.profile import profile
+from lipgnn.diagnose.subject import new_subject
+from lipgnn.diagnose.verdict import judge
+from lipgnn.spec.run import RunSpec
+
+CPU = torch.device("cpu")
+SPEC = RunSpec(dataset="planted", layers=3, hidden=2, heads=2, norm="none", activation="none", device="cpu")
+
+
+@pytest.fixture
+def subject():
+    return new_subject(SPEC)
+
+
+def test_it_is_what_its_parts_find_one_by_one(subject):
+    data = WholeData.of(SPEC, subject.dataset, CPU)
+    found = diagnose(subject, "cpu", without=["skip"])
+    assert found.profile == profile(subject.network, data)
+    # Before training, how much is right says nothing.
+    walk = {"second_eigenvalue": found.profile.second_eigenvalue, "components": found.profile.components}
+    assert found.verdict == judge(found.profile.layers, spec=SPEC, **walk)
+    assert found.variants == ablate(subject.network, data, ["skip"])
+
+
+def test_only_what_was_asked_for_is_there(subject):
+    plain = diagnose(subject, "cpu").to_dict()
+    more = diagnose(subject, "cpu", without=["skip"], paths=2, path_length=1).to_dict()
+    assert set(more) - set(plain) == {"ablation", "paths"}
+    assert {name: more[name] for name in plain} == plain
+    assert json.loads(json.dumps(plain, allow_nan=False)) == plain
+    assert (plain["model"], plain["device"], plain["spec"]) == (None, "cpu", SPEC.to_dict())
+
+
+def test_paths_have_their_length_and_sum_to_the_output(subject):
+    paths = diagnose(subject, "cpu", paths=4, path_length=2).paths
+    assert sum(row["share"] for row in [*paths["lengths"], paths["bias"]]) == pytest.approx(1)
+    assert [sum(head > 0 for head in row["heads"]) for row in paths["single"]] == [2] * 4
+    assert diagnose(subject, "cpu", paths=0).paths["single"] == []
