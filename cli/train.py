@@ -22,7 +22,7 @@ from cli.options import (
 )
 from cli.progress import EpochProgress
 from cli.signals import StopRequest
-from lipgnn.catalog import ATTENTION_MODELS, METRICS
+from lipgnn.catalog import METRICS, MODELS
 from lipgnn.results.recordings import RECORDS
 from lipgnn.results.store import Store
 from lipgnn.spec.run import FIELDS, RunSpec
@@ -204,7 +204,7 @@ def _summarize(result: dict[str, Any], metric: str, results: Path) -> None:
     store = results_words(results)
     spec = RunSpec.from_mapping({name: result[name] for name in FIELDS})
     if done:
-        other = spec.with_values(norm="none" if spec.norm != "none" or spec.model not in ATTENTION_MODELS else "lip")
+        other = spec.with_values(norm="none" if spec.norm != "none" or MODELS[spec.model].attention is None else "lip")
         console.print_next(shlex.join(["lipgnn", "evaluate", result["run_id"], *store]), command_for(other, *store))
     else:
         console.print_next(command_for(spec.with_values(lr=spec.lr / 5), *store))

@@ -10,7 +10,7 @@ import torch
 
 from lipgnn.errors import DataError
 from lipgnn.measures.features import attention_entropy
-from lipgnn.nn.attention import spread_of
+from lipgnn.nn.spread import spread_of
 from lipgnn.tasks import TaskData, find_task, load
 from lipgnn.tasks.batches import logits_of
 from lipgnn.tasks.official import official_scores

@@ -103,6 +103,14 @@ def each_kernel(request):
 
 
 @pytest.fixture
+def toys(monkeypatch):
+    """A silent and a speaking layer, score norm and feature norm in the catalog, see tests/support/toys.py."""
+    from toys import plug_in
+
+    plug_in(monkeypatch)
+
+
+@pytest.fixture
 def small_spec():
     """A run of a few milliseconds an epoch, with everything that must survive a resume switched on."""
     from lipgnn.spec.run import RunSpec

@@ -23,7 +23,7 @@ from cli.bench.output import Output, output_options, setting
 from cli.options import debug_option
 from cli.progress import StatusLine
 from lipgnn.bench.rows import ATTENTION
-from lipgnn.catalog import FUSED_NORMS
+from lipgnn.catalog import fused_norms
 
 EPILOG = (
     names_epilog(ATTENTION)
@@ -40,7 +40,7 @@ Examples:
 @graph_options
 @list_option("--heads", "heads", Numbers(), "8", "Numbers of heads.")
 @list_option("--width", "widths", Numbers(), "8,64", "Widths of one head.")
-@list_option("--norm", "norms", Names("norm", FUSED_NORMS), "none,lip", "Score norms.")
+@list_option("--norm", "norms", Names("norm", fused_norms()), "none,lip", "Score norms.")
 @list_option("--what", "whats", Names("name of what is measured", ATTENTION), ",".join(ATTENTION), "What to measure.")
 @model_option
 @click.option("--forward-only", is_flag=True, help="Outputs alone, without gradients.")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from lipgnn.catalog import ATTENTION_MODELS, DATASETS, check_name
+from lipgnn.catalog import DATASETS, check_name, models_with
 from lipgnn.errors import UsageError
 
 if TYPE_CHECKING:
@@ -87,7 +87,7 @@ def size_option(flag: str, text: str, default: int | None = None) -> Callable[[C
 def model_option(command: Command) -> Command:
     """`--model gat|gt`."""
     return click.option(
-        "--model", type=click.Choice(ATTENTION_MODELS), default="gat", show_default=True, help="Kind of layer."
+        "--model", type=click.Choice(models_with("attention")), default="gat", show_default=True, help="Kind of layer."
     )(command)
 
 

@@ -11,7 +11,7 @@ from cli.bench.output import Output, output_options, setting
 from cli.options import debug_option
 from cli.progress import StatusLine
 from lipgnn.bench.rows import ATTENTION, TRAIN
-from lipgnn.catalog import FUSED_NORMS
+from lipgnn.catalog import fused_norms
 
 AXES = ("edges", "size", "width", "heads", "depth")
 # Doubled three times in size, the graph is as large as ogbn-arxiv with both directions and self-loops.
@@ -32,7 +32,7 @@ Examples:
 @size_option("--edges", "Its edges: both directions, and one self-loop a node.", EDGES)
 @size_option("--heads", "Heads, where they are not doubled.", 8)
 @size_option("--width", "Width of one head, where it is not doubled.", 8)
-@click.option("--norm", type=click.Choice(FUSED_NORMS), default="lip", show_default=True, help="Score norm.")
+@click.option("--norm", type=click.Choice(fused_norms()), default="lip", show_default=True, help="Score norm.")
 @list_option("--what", "whats", Names("kernel", KERNELS), ",".join(KERNELS), "Kernels.")
 @model_option
 @repeats_option(5)

@@ -6,40 +6,30 @@ stands for a class says where it is ("module:Class"); it is imported when it is 
 
 from lipgnn.catalog.datasets import DATASETS, FEATURE_FORMS, UNDIRECTED, DatasetEntry, OgbEntry, dataset_entry
 from lipgnn.catalog.entry import Entry, check_name
-from lipgnn.catalog.network import (
-    ACTIVATIONS,
-    ATTENTION_MODELS,
+from lipgnn.catalog.layers import MODELS, LayerEntry, models_with
+from lipgnn.catalog.network import ACTIVATIONS, INITS, KERNELS, MLPS, NORM_PLACES, RESIDUALS, SKIPS, STACKS, SUMS
+from lipgnn.catalog.norms import (
+    ADDITIVE,
+    DOT_PRODUCT,
     FEATURE_NORMS,
-    FUSED_NORMS,
-    INITS,
-    KERNELS,
-    LINEAR_MODELS,
-    MLPS,
-    MODELS,
     NO_NORM,
-    NORM_PLACES,
-    RESIDUALS,
     SCORE_NORMS,
-    SKIPS,
-    STACKS,
-    SUMS,
-    VALUE_MODELS,
-    WeightNorm,
+    FeatureNormEntry,
+    ScoreNormEntry,
+    fused_norms,
     parse_norm,
-    parse_weight_norm,
 )
 from lipgnn.catalog.tasks import METRICS, TASKS, MetricEntry, find_task, task_of
 
 __all__ = [
     "ACTIVATIONS",
-    "ATTENTION_MODELS",
+    "ADDITIVE",
     "DATASETS",
+    "DOT_PRODUCT",
     "FEATURE_FORMS",
     "FEATURE_NORMS",
-    "FUSED_NORMS",
     "INITS",
     "KERNELS",
-    "LINEAR_MODELS",
     "METRICS",
     "MLPS",
     "MODELS",
@@ -52,16 +42,18 @@ __all__ = [
     "SUMS",
     "TASKS",
     "UNDIRECTED",
-    "VALUE_MODELS",
     "DatasetEntry",
     "Entry",
+    "FeatureNormEntry",
+    "LayerEntry",
     "MetricEntry",
     "OgbEntry",
-    "WeightNorm",
+    "ScoreNormEntry",
     "check_name",
     "dataset_entry",
     "find_task",
+    "fused_norms",
+    "models_with",
     "parse_norm",
-    "parse_weight_norm",
     "task_of",
 ]

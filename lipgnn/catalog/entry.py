@@ -27,8 +27,13 @@ class Entry:
 
     def load(self) -> Any:
         """The class of this entry."""
-        module, _, name = self.implementation.partition(":")
-        return getattr(importlib.import_module(module), name)
+        return load_class(self.implementation)
+
+
+def load_class(implementation: str) -> Any:
+    """The class called "module:Class", imported now."""
+    module, _, name = implementation.partition(":")
+    return getattr(importlib.import_module(module), name)
 
 
 def check_name(kind: str, received: str, valid: Collection[str]) -> None:

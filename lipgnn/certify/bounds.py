@@ -1,7 +1,7 @@
 """Certified Lipschitz constants of a network and of its layers: how much they can stretch any change of their input.
 
 All are of the Frobenius norm over all nodes and in evaluation mode, and hold in exact arithmetic for every input, not
-only for the data at hand. That of an attention layer is by the theorem of LipschitzNorm (see `lipschitz_bound` of the
+only for the data at hand. That of an attention layer is by the theorem of LipschitzNorm (see `certified` of the
 layers); that of a whole network, which bounded weights and residuals make useful, is our own combination.
 """
 
@@ -12,33 +12,27 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
-from torch import nn
 
 from lipgnn.catalog import SUMS
 from lipgnn.network.blocks import Block, Branch
 from lipgnn.network.deep import DeepGNN
 from lipgnn.network.reversible import ReversibleBlock
-from lipgnn.nn import GATConv, GGNNConv, Mlp, TransformerConv
-from lipgnn.norms import BatchNorm, FeatureNorm
+from lipgnn.nn.activations import largest_slope
+from lipgnn.nn.contract import certified
+from lipgnn.norms.bound import Bound, product
+from lipgnn.norms.lengths import spectral_norm
 from lipgnn.runtime import dgl
-
-# The slope of GELU, Φ(x) + xφ(x), has the derivative (2 − x²) φ(x): it is largest at √2.
-GELU_SLOPE = (1 + math.erf(1)) / 2 + math.exp(-1) / math.sqrt(math.pi)
 
 
 @dataclass(frozen=True)
-class Bound:
-    """How much a part of a network can stretch a change of its input.
+class BlockBound(Bound):
+    """How much a block can stretch a change of its input.
 
     Attributes
     ----------
-    value : the constant; infinite where none is known.
-    reason : why it is infinite.
     start : the same for a change of the encoder's output, which residual `initial` brings to every layer; else 0.
     """
 
-    value: float
-    reason: str | None = None
     start: float = 0.0
 
 
@@ -64,7 +58,7 @@ class NetworkBound:
         return 10**self.log10 if self.log10 < 308 else math.inf
 
 
-def layer_bounds(network: DeepGNN, graph: dgl.DGLGraph) -> list[Bound]:
+def layer_bounds(network: DeepGNN, graph: dgl.DGLGraph) -> list[BlockBound]:
     """For every block, how much it can stretch a change of its input."""
     return [
         _reversible(block, graph) if isinstance(block, ReversibleBlock) else _plain(block, graph)
@@ -72,7 +66,7 @@ def layer_bounds(network: DeepGNN, graph: dgl.DGLGraph) -> list[Bound]:
     ]
 
 
-def network_bound(network: DeepGNN, layers: Sequence[Bound]) -> NetworkBound:
+def network_bound(network: DeepGNN, layers: Sequence[BlockBound]) -> NetworkBound:
     """The bound of the whole from those of its blocks: ‖W_decoder‖₂ c_L ‖W_encoder‖₂ with
 
         c_0 = 1,   c_ℓ = value_ℓ · c_{ℓ−1} + start_ℓ
@@ -89,36 +83,29 @@ def network_bound(network: DeepGNN, layers: Sequence[Bound]) -> NetworkBound:
     return NetworkBound(_log10(encoder) + log10 + _log10(decoder), None, encoder, decoder)
 
 
-def spectral_norm(weight: torch.Tensor) -> float:
-    """The largest singular value."""
-    return torch.linalg.matrix_norm(weight.detach().double(), 2).item()
-
-
-def _plain(block: Block, graph: dgl.DGLGraph | None) -> Bound:
+def _plain(block: Block, graph: dgl.DGLGraph | None) -> BlockBound:
     """A block of the plain stack; the graph is None for an MLP, which has none.
 
     none: ‖F‖;  identity, scaled: 1 + s‖F‖;  initial: (1 − α)‖F‖, and α‖V‖ through the start;  gated: none is known.
     A norm after the sum and the MLP, a block itself, are factors.
     """
     if block.gate is not None:
-        return Bound(math.inf, "a gate multiplies what it weighs, which is not Lipschitz: use --residual identity")
-    branch, start = _branch(block, graph), 0.0
-    value = branch.value
+        return BlockBound.unknown("a gate multiplies what it weighs, which is not Lipschitz: use --residual identity")
+    branch = _branch(block, graph)
+    behind = [certified(block.sum_norm, graph), Bound(1.0) if block.mlp is None else _plain(block.mlp, None)]
+    value, start = branch.value, 0.0
     if block.residual in SUMS:
         value = 1 + block.scale * value
     elif block.residual == "initial":
         value = (1 - block.alpha) * value
-        behind = 1.0 if block.norm_first else _norm(block.norm).value
-        start = block.alpha * spectral_norm(block.conv.value_map.weight) * behind * _slope(block.activation)
-    factors = [_norm(block.sum_norm), Bound(1.0) if block.mlp is None else _plain(block.mlp, None)]
-    reasons = [part.reason for part in (branch, *factors) if part.reason]
-    if reasons:
-        return Bound(math.inf, reasons[0], math.inf if start else 0.0)
-    factor = math.prod(part.value for part in factors)
-    return Bound(value * factor, None, start * factor)
+        first = Bound(block.alpha * spectral_norm(block.conv.value_map.weight))
+        norm = certified(None if block.norm_first else block.norm, graph)
+        start = product([first, norm, largest_slope(block.activation), *behind]).value
+    whole = product([Bound(value, branch.reason), *behind])
+    return BlockBound(whole.value, whole.reason, start)
 
 
-def _reversible(block: ReversibleBlock, graph: dgl.DGLGraph) -> Bound:
+def _reversible(block: ReversibleBlock, graph: dgl.DGLGraph) -> BlockBound:
     """y₁ = x₁ + s f(x₂), y₂ = x₂ + s g(y₁), with a = s‖f‖ and b = s‖g‖:
 
         ( ‖Δy₁‖ )  ≤  ( 1    a    ) ( ‖Δx₁‖ )
@@ -127,54 +114,15 @@ def _reversible(block: ReversibleBlock, graph: dgl.DGLGraph) -> Bound:
     so the largest singular value of the matrix is a bound.
     """
     parts = [_branch(block.f, graph), _branch(block.g, graph)]
-    reasons = [part.reason for part in parts if part.reason]
-    if reasons:
-        return Bound(math.inf, reasons[0])
+    if reason := product(parts).reason:
+        return BlockBound.unknown(reason)
     a, b = (block.scale * part.value for part in parts)
-    return Bound(spectral_norm(torch.tensor([[1, a], [b, 1 + a * b]], dtype=torch.float64, device="cpu")))
+    return BlockBound(spectral_norm(torch.tensor([[1, a], [b, 1 + a * b]], dtype=torch.float64, device="cpu")))
 
 
 def _branch(branch: Branch, graph: dgl.DGLGraph | None) -> Bound:
     """‖conv‖ · ‖norm‖ · largest slope of the activation; dropout is off."""
-    parts = [_convolution(branch.conv, graph), _norm(branch.norm)]
-    reasons = [part.reason for part in parts if part.reason]
-    if reasons:
-        return Bound(math.inf, reasons[0])
-    return Bound(parts[0].value * parts[1].value * _slope(branch.activation))
-
-
-def _convolution(conv: nn.Module, graph: dgl.DGLGraph | None) -> Bound:
-    if isinstance(conv, Mlp):
-        return Bound(spectral_norm(conv.second.weight) * _slope(conv.activation) * spectral_norm(conv.first.weight))
-    if isinstance(conv, GGNNConv):
-        return Bound(
-            math.inf, "a gate multiplies what it weighs, which is not Lipschitz: use another --model than ggnn"
-        )
-    value = conv.lipschitz_bound(graph)
-    if math.isfinite(value):
-        return Bound(value)
-    if isinstance(conv, GATConv | TransformerConv) and conv.norm is None:
-        return Bound(math.inf, "plain attention is not Lipschitz: use --norm lip")
-    return Bound(math.inf, "this variant of LipschitzNorm has no certified bound: use --norm lip")
-
-
-def _norm(norm: FeatureNorm | None) -> Bound:
-    """A feature norm as a factor; BatchNorm is a diagonal map in evaluation."""
-    if norm is None:
-        return Bound(1.0)
-    if isinstance(norm, BatchNorm):
-        own = norm.norm
-        return Bound((own.weight.detach() * (own.running_var + own.eps).rsqrt()).abs().max().item())
-    return Bound(
-        math.inf,
-        f"{type(norm).__name__} divides features by their own size, and small ones by almost nothing: "
-        "use no feature norm, or batch",
-    )
-
-
-def _slope(activation: nn.Module) -> float:
-    """The largest slope of an activation."""
-    return GELU_SLOPE if isinstance(activation, nn.GELU) else 1.0
+    return product([certified(branch.conv, graph), certified(branch.norm, graph), largest_slope(branch.activation)])
 
 
 def _log10(value: float) -> float:

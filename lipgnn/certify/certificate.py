@@ -10,7 +10,7 @@ from typing import Any
 import torch
 
 from lipgnn.certify.attack import Target, attack
-from lipgnn.certify.bounds import Bound, NetworkBound, layer_bounds, network_bound
+from lipgnn.certify.bounds import BlockBound, NetworkBound, layer_bounds, network_bound
 from lipgnn.certify.empirical import empirical_bounds, largest_stretch
 from lipgnn.certify.perturbation import PerturbedNetwork
 from lipgnn.certify.radius import certified_radii, margins
@@ -122,7 +122,7 @@ def _check(dataset: TaskData) -> None:
         raise DataError(f"The split of {dataset.name!r} has no test nodes to certify.", "Choose another --split.")
 
 
-def _layer(number: int, bound: Bound, at_data: float) -> dict[str, Any]:
+def _layer(number: int, bound: BlockBound, at_data: float) -> dict[str, Any]:
     return {"layer": number, "bound": _finite(bound.value), "empirical": _finite(at_data), "reason": bound.reason}
 
 

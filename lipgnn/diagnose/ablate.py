@@ -22,6 +22,7 @@ from lipgnn.measures.features import rank_one_residual
 from lipgnn.measures.walk import components
 from lipgnn.network.blocks import Block
 from lipgnn.network.deep import DeepGNN
+from lipgnn.nn.contract import own_skip, score_norm_of
 
 # What can be switched off: all that carries a layer's input, or the first features, past it; the MLP of every layer;
 # all norms of features and scores.
@@ -104,13 +105,15 @@ def _changes(block: Block, part: str) -> list[tuple[nn.Module, str, Any]]:
         # The MLP is a block as well, with a skip and norms of its own.
         both = [block] if block.mlp is None else [block, block.mlp]
         wanted = [change for one in both for change in (_without_skip(one) if part == "skip" else _without_norms(one))]
-    return [(owner, name, value) for owner, name, value in wanted if getattr(owner, name, value) != value]
+    return [(owner, name, value) for owner, name, value in wanted if getattr(owner, name) != value]
 
 
 def _without_skip(block: Block) -> list[tuple[nn.Module, str, Any]]:
     """As with --residual none: the branch alone, at its full size."""
-    return [(block, "residual", "none"), (block, "gate", None), (block.conv, "skip", None)]
+    own = [] if own_skip(block.conv) is None else [(block.conv, "skip", None)]
+    return [(block, "residual", "none"), (block, "gate", None), *own]
 
 
 def _without_norms(block: Block) -> list[tuple[nn.Module, str, Any]]:
-    return [(block, "norm", None), (block, "sum_norm", None), (block.conv, "norm", None)]
+    own = [] if score_norm_of(block.conv) is None else [(block.conv, "norm", None)]
+    return [(block, "norm", None), (block, "sum_norm", None), *own]

@@ -22,13 +22,14 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from lipgnn.catalog import SUMS
+from lipgnn.catalog import SUMS, models_with
 from lipgnn.diagnose.path_choice import Path, choose_paths, count_paths
 from lipgnn.errors import RunFailed, UsageError
 from lipgnn.measures.features import length as frobenius
 from lipgnn.measures.features import rank_one_residual
 from lipgnn.measures.walk import components
 from lipgnn.network.deep import DeepGNN
+from lipgnn.nn.contract import own_skip, value_map_of
 from lipgnn.runtime import dgl
 
 LARGEST_ERROR = 1e-6
@@ -164,19 +165,15 @@ class _Layer:
         values = self.conv.values(x).unflatten(1, (self.conv.num_heads, -1))[:, heads].contiguous()
         return self.scale * dgl.ops.u_mul_e_sum(self.graph, values, self.attention[:, heads].contiguous())
 
-    @property
-    def skip(self) -> nn.Linear | None:
-        return getattr(self.conv, "skip", None)
-
     def passed(self, x: torch.Tensor) -> torch.Tensor:
         """x K, (N, W) → (N, W)."""
-        kept = x if self.residual else torch.zeros_like(x)
-        return kept if self.skip is None else kept + self.scale * nn.functional.linear(x, self.skip.weight)
+        kept, skip = x if self.residual else torch.zeros_like(x), own_skip(self.conv)
+        return kept if skip is None else kept + self.scale * nn.functional.linear(x, skip.weight)
 
     def constant(self, row: torch.Tensor) -> torch.Tensor:
         """What the layer makes of a matrix whose rows are all this one, (1, W) → (1, W), with its biases."""
-        maps = (self.conv, self.skip, getattr(self.conv, "value", None))
-        biases = [module.bias for module in maps if getattr(module, "bias", None) is not None]
+        owners = (self.conv.value_map.with_bias, own_skip(self.conv))
+        biases = [owner.bias for owner in owners if owner is not None and owner.bias is not None]
         return self.passed(row) + self.scale * (self.conv.values(row) + sum(biases))
 
 
@@ -208,7 +205,7 @@ def _shape(network: DeepGNN) -> tuple[int, int, bool]:
     """Layers, heads, and whether anything passes the attention by, of a network that has paths."""
     _check(network)
     block = network.blocks[0]
-    skips = block.residual in SUMS or getattr(block.conv, "skip", None) is not None
+    skips = block.residual in SUMS or own_skip(block.conv) is not None
     return len(network.blocks), block.conv.num_heads, skips
 
 
@@ -226,10 +223,14 @@ def _measure_beside(graph: dgl.DGLGraph, output: torch.Tensor) -> Callable[[torc
 def _check(network: DeepGNN) -> None:
     """Refuse what is not linear once its attention is held, with the option that makes it so."""
     if not network.has_attention:
-        raise UsageError("Layers without attention have no paths.", "Use --model gat or --model gt.")
+        raise UsageError(
+            "Layers without attention have no paths.", f"Use --model {' or '.join(models_with('attention'))}."
+        )
     if network.reversible:
         raise UsageError("The paths of a reversible stack are not known.", "Use --stack plain.")
     block = network.blocks[0]
+    if value_map_of(block.conv) is None:
+        raise UsageError(f"{type(block.conv).__name__} does not name the map of its values, which paths go through.")
     obstacles = (
         (not isinstance(block.activation, nn.Identity), "activations", "--activation none"),
         (block.norm is not None or block.sum_norm is not None, "feature norms", "--norm none or --norm lip"),

@@ -23,6 +23,7 @@ from lipgnn.measures.walk import component_count, components, second_eigenvalue
 from lipgnn.network.deep import DeepGNN
 from lipgnn.network.recompute import run_blocks
 from lipgnn.network.reversible import ReversibleBlock
+from lipgnn.nn.contract import acts_alike, is_local
 from lipgnn.runtime import dgl
 
 # What takes as long as the layer itself is measured in so many layers, spread evenly, and attention at so many nodes,
@@ -58,7 +59,7 @@ COLUMNS = (
     "empirical",
 )
 
-Row = dict[str, Any]
+LayerNumbers = dict[str, Any]
 
 
 @dataclass(frozen=True)
@@ -75,7 +76,7 @@ class Profile:
     unbounded : why the first layer without a certified bound has none; None if all have one.
     """
 
-    layers: list[Row]
+    layers: list[LayerNumbers]
     loss: float | None
     accuracy: dict[str, float | None]
     components: int
@@ -139,7 +140,7 @@ class _Watch:
         for handle in self._handles:
             handle.remove()
 
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[LayerNumbers]:
         """The numbers of all layers, after the way back."""
         for found, block in zip(self._found[1:], self._network.blocks, strict=True):
             gradients = [p.grad.flatten() for p in block.parameters() if p.dim() == 2 and p.grad is not None]
@@ -224,13 +225,16 @@ class _Sample:
 
 
 def _acts_along_edges(block: nn.Module) -> bool:
-    """Whether the attention of a node depends on its in-neighbours alone."""
-    if isinstance(block, ReversibleBlock) or (block.norm_first and block.norm is not None):
+    """Whether the attention of a node depends on the input of its in-neighbours alone, as far as all parts say so.
+
+    That of a reversible block's second branch depends on the output of the first.
+    """
+    if isinstance(block, ReversibleBlock):
         return False
-    return not getattr(block.conv.norm, "released", False)
+    return acts_alike(block.conv) and is_local(block.norm if block.norm_first else None)
 
 
-def _finished(layer: int, found: dict[str, torch.Tensor]) -> Row:
+def _finished(layer: int, found: dict[str, torch.Tensor]) -> LayerNumbers:
     numbers = {name: _number(value.item()) for name, value in found.items()}
     for kind in ("grad", "feat"):
         numbers[f"{kind}_ratio"] = _ratio(numbers.get(f"{kind}_mu"), numbers.get(f"{kind}_norm"))

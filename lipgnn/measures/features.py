@@ -15,8 +15,8 @@ from lipgnn.errors import unknown_name
 from lipgnn.kernels import fused
 from lipgnn.kernels.row_measures import row_measures
 from lipgnn.kernels.smoothness import smoothness as compiled_smoothness
-from lipgnn.nn.attention import Spread
-from lipgnn.norms.scores import nonzero, safe_length
+from lipgnn.nn.spread import Spread
+from lipgnn.norms.lengths import nonzero, safe_length
 from lipgnn.runtime import PerGraph, dgl
 
 CENTERS = ("mean", "midrange", "median")
@@ -160,7 +160,7 @@ def residual(x: torch.Tensor, components: torch.Tensor, center: str = "mean") ->
     return rest
 
 
-class Rows(NamedTuple):
+class RowNorms(NamedTuple):
     """What the rows of a matrix M are like.
 
     Attributes
@@ -175,16 +175,16 @@ class Rows(NamedTuple):
     rest: torch.Tensor
 
 
-def rows_of(x: torch.Tensor, components: torch.Tensor | None = None, less: torch.Tensor | None = None) -> Rows:
+def rows_of(x: torch.Tensor, components: torch.Tensor | None = None, less: torch.Tensor | None = None) -> RowNorms:
     """All four of x, or of x − less, at once: in two compiled passes where there are such.
 
     Without `components` all rows are one.
     """
     if not fused.obstacle(x.device):
-        return Rows(*row_measures(x, components, less))
+        return RowNorms(*row_measures(x, components, less))
     wide = x.double() if less is None else x.double() - less
     rest = wide - wide.mean(dim=0) if components is None else residual(wide, components)
-    return Rows(length(wide), similarity(wide), composite_norm(wide), composite_norm(rest))
+    return RowNorms(length(wide), similarity(wide), composite_norm(wide), composite_norm(rest))
 
 
 def rank_one_residual(x: torch.Tensor, components: torch.Tensor) -> torch.Tensor:

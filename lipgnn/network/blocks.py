@@ -10,7 +10,7 @@ from torch import nn
 from lipgnn.catalog import SUMS
 from lipgnn.kernels import add_activated
 from lipgnn.network.hops import Hop, convolve, targets_of
-from lipgnn.nn.attention import Spread
+from lipgnn.nn.spread import Spread
 from lipgnn.runtime import dgl
 
 
@@ -43,6 +43,11 @@ class Branch(nn.Module):
         self.activation = activation
         self.kernel = kernel
         self.norm_first = norm_first
+
+    @property
+    def parts(self) -> list[nn.Module]:
+        """The layers and norms in it, which say what is true of them (see lipgnn.nn.contract)."""
+        return [self.conv] if self.norm is None else [self.conv, self.norm]
 
     def forward(self, graph: dgl.DGLGraph | Hop, x: torch.Tensor) -> torch.Tensor:
         """(N, W) → (N, W)."""
@@ -114,6 +119,12 @@ class Block(Branch):
         self.gate = gate
         self.alpha = alpha
         self.mlp = mlp
+
+    @property
+    def parts(self) -> list[nn.Module]:
+        """The layers and norms in it, those of its MLP among them."""
+        further = [] if self.sum_norm is None else [self.sum_norm]
+        return [*super().parts, *further, *([] if self.mlp is None else self.mlp.parts)]
 
     def forward(
         self, graph: dgl.DGLGraph | Hop | None, x: torch.Tensor, start: torch.Tensor | None = None

@@ -3,28 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+import torch
 from torch import nn
 
-from lipgnn.catalog import LINEAR_MODELS, SUMS, parse_norm, parse_weight_norm
+from lipgnn.catalog import MODELS, SUMS, parse_norm
 from lipgnn.network.blocks import Block, Branch, Gate
 from lipgnn.network.reversible import ReversibleBlock
-from lipgnn.nn import GATConv, GCNConv, GGNNConv, GINConv, Mlp, TransformerConv, bound_weights, initialize
+from lipgnn.nn import Mlp, bound_weights, initialize
+from lipgnn.nn.activations import ACTIVATIONS
+from lipgnn.nn.contract import maps_of
 from lipgnn.norms import NearIdentity, feature_norm
 from lipgnn.spec.network import NetworkSpec
-
-ACTIVATIONS: dict[str, Callable[[], nn.Module]] = {
-    "elu": nn.ELU,
-    "relu": nn.ReLU,
-    "leaky-relu": lambda: nn.LeakyReLU(0.2),
-    "gelu": nn.GELU,
-    "tanh": nn.Tanh,
-    "none": nn.Identity,
-}
-BASELINES = {"gcn": GCNConv, "gin": GINConv, "ggnn": GGNNConv}
-ATTENTION = {"gat": GATConv, "gt": TransformerConv}
+from lipgnn.spec.weight_norm import parse_weight_norm
 
 
 @dataclass(frozen=True)
@@ -57,12 +49,12 @@ class Builder:
         return {"kernel": self.spec.kernel, "norm_first": self.spec.norm_place == "pre"}
 
     def _parts(self, hidden: int, layer: int) -> tuple[nn.Module | None, ...]:
-        conv = self._conv(hidden)
-        if self.spec.model in LINEAR_MODELS:
-            self._prepare(conv)
+        width = hidden * self.spec.heads
+        conv = MODELS[self.spec.model].load().from_spec(self.spec, width)
+        self._prepare(conv)
         if self.spec.residual == "initial":
             conv.value_map.add(NearIdentity(math.log(self.spec.beta / layer + 1)))
-        return self._around(conv, ACTIVATIONS[self.spec.activation](), hidden * self.spec.heads)
+        return self._around(conv, ACTIVATIONS[self.spec.activation](), width)
 
     def _mlp_block(self) -> Block:
         mlp = Mlp(self.spec.width, 2 * self.spec.width, ACTIVATIONS[self.spec.activation]())
@@ -78,26 +70,11 @@ class Builder:
             sum_norm=self._norm(self.spec.width, "sum"),
         )
 
-    def _conv(self, hidden: int) -> nn.Module:
-        width = hidden * self.spec.heads
-        if self.spec.model in BASELINES:
-            return BASELINES[self.spec.model](width, width)
-        score, _ = parse_norm(self.spec.norm)
-        options = {
-            "attn_drop": self.spec.attn_dropout,
-            "norm": score,
-            "kappa": self.spec.kappa,
-            "kernel": self.spec.kernel,
-        }
-        if self.spec.model == "gt":
-            options["skip"] = self.spec.skip == "own"
-        return ATTENTION[self.spec.model](width, hidden, self.spec.heads, **options)
-
     def _prepare(self, conv: nn.Module) -> None:
         """Draw and bound its linear maps, in this order: a bound starts from the weights as they are."""
-        initialize(conv.maps, self.spec.init)
+        initialize(maps_of(conv), self.spec.init)
         if norm := parse_weight_norm(self.spec.weight_norm):
-            bound_weights(conv.maps, norm, self.spec.layers)
+            bound_weights(maps_of(conv), norm, self.spec.layers)
 
     def _around(self, conv: nn.Module, activation: nn.Module, width: int) -> tuple[nn.Module | None, ...]:
         """What a branch is made of: dropout, convolution, norm, activation."""
@@ -107,3 +84,9 @@ class Builder:
         """A feature norm, if there is one and it acts at one of these places."""
         _, feature = parse_norm(self.spec.norm)
         return feature_norm(feature, width) if feature and self.spec.norm_place in places else None
+
+
+def example_block(spec: NetworkSpec) -> nn.Module:
+    """A small block of this network, to ask what its parts say of themselves; nothing is drawn from the generators."""
+    with torch.random.fork_rng(devices=[]):
+        return Builder(replace(spec, hidden=2, heads=1, layers=1)).block(1)

@@ -7,13 +7,13 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import nn
 
-from lipgnn.catalog import ATTENTION_MODELS
 from lipgnn.errors import UsageError
 from lipgnn.network.build import Builder
 from lipgnn.network.hops import Graphs
 from lipgnn.network.recompute import run_blocks, run_recomputing
 from lipgnn.network.reversible import run_reversible
 from lipgnn.nn import FeatureLinear
+from lipgnn.nn.contract import attention_of
 from lipgnn.runtime import dgl
 from lipgnn.spec.network import NetworkSpec
 
@@ -69,7 +69,7 @@ class DeepGNN(nn.Module):
         self.blocks = nn.ModuleList(builder.block(layer) for layer in range(1, spec.layers + 1))
         self.dropout = nn.Dropout(spec.dropout)
         self.decoder = head(spec, num_classes)
-        self.has_attention = spec.model in ATTENTION_MODELS
+        self.has_attention = any(attention_of(part) for part in self.blocks[0].parts)
         self.reversible = spec.stack == "reversible"
         self.needs_start = spec.residual == "initial"
         self.recompute_every = spec.recomputed_blocks

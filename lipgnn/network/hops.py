@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import torch
 from torch import nn
 
-from lipgnn.nn import GINConv
+from lipgnn.nn.contract import keeps_statistics
 from lipgnn.runtime import dgl
 
 
@@ -31,15 +31,15 @@ class Hop:
     rows: torch.Tensor | None = None
 
     @classmethod
-    def of_block(cls, block: dgl.DGLGraph) -> Hop:
-        """The hop of a DGL message-flow graph of neighbours, which has no self-loops yet; its targets come first."""
-        sources, targets = block.edges()
-        loops = torch.arange(block.num_src_nodes(), device=sources.device, dtype=sources.dtype)
+    def of_message_flow(cls, flow: dgl.DGLGraph) -> Hop:
+        """The hop of a message-flow graph of neighbours, which has no self-loops yet; its targets come first."""
+        sources, targets = flow.edges()
+        loops = torch.arange(flow.num_src_nodes(), device=sources.device, dtype=sources.dtype)
         graph = dgl.graph((torch.cat([sources, loops]), torch.cat([targets, loops])), num_nodes=len(loops))
-        return cls(graph, block.num_dst_nodes())
+        return cls(graph, flow.num_dst_nodes())
 
-    def to_block(self) -> dgl.DGLGraph:
-        """The same as a DGL message-flow graph, self-loops of the targets included."""
+    def to_message_flow(self) -> dgl.DGLGraph:
+        """The same as a message-flow graph, self-loops of the targets included."""
         sources, targets = self.graph.edges()
         wanted = targets < self.targets
         return dgl.create_block(
@@ -65,9 +65,9 @@ def convolve(conv: nn.Module, graph: dgl.DGLGraph | Hop, x: torch.Tensor) -> tor
     """conv(graph, x), of a hop's targets alone."""
     if not isinstance(graph, Hop):
         return conv(graph, x)
-    if isinstance(conv, GINConv):
-        # Its BatchNorm must not see the rows that are dropped.
-        return conv(graph.to_block(), x)
+    if keeps_statistics(conv):
+        # They must not be of the rows that are dropped.
+        return conv(graph.to_message_flow(), x)
     return conv(graph.graph, x)[: graph.targets]
 
 

@@ -10,7 +10,7 @@ from torch import nn
 from torch.autograd.function import once_differentiable
 
 from lipgnn.network.recompute import Randomness, buffers_kept
-from lipgnn.nn.attention import Spread
+from lipgnn.nn.spread import Spread
 from lipgnn.runtime import dgl
 
 Halves = tuple[torch.Tensor, torch.Tensor]
@@ -36,6 +36,11 @@ class ReversibleBlock(nn.Module):
         self.f = f
         self.g = g
         self.scale = scale
+
+    @property
+    def parts(self) -> list[nn.Module]:
+        """The layers and norms in both branches."""
+        return [*self.f.parts, *self.g.parts]
 
     def forward(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
         """(N, W) → (N, W), all activations kept by autograd; `run_reversible` keeps none."""

@@ -1,5 +1,6 @@
 """Layers as plain torch modules; those on graphs are called as `layer(graph, features)`."""
 
+from lipgnn.nn.attention import AttentionConv
 from lipgnn.nn.feature_linear import FeatureLinear
 from lipgnn.nn.gat import GATConv
 from lipgnn.nn.gcn import GCNConv
@@ -11,6 +12,7 @@ from lipgnn.nn.mlp import Mlp
 from lipgnn.nn.transformer import TransformerConv
 
 __all__ = [
+    "AttentionConv",
     "FeatureLinear",
     "GATConv",
     "GCNConv",

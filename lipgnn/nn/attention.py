@@ -1,22 +1,190 @@
-"""What the attention layers share: the softmax-weighted sum, its checks, and its certified bound."""
+"""The base of the attention layers: checks, choice of a kernel, softmax-weighted sum, spread and certified bound."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from types import ModuleType
-from typing import NamedTuple
+from typing import Any
 
 import torch
 from torch import nn
 
-from lipgnn.errors import DataError, UsageError, unknown_name
-from lipgnn.kernels import implementation
+from lipgnn.catalog import parse_norm
+from lipgnn.errors import DataError, UsageError
+from lipgnn.kernels import fused, implementation
 from lipgnn.kernels.steps import MOST_HEADS
-from lipgnn.norms import DotProductLipschitzNorm, LipschitzNorm
+from lipgnn.nn.spread import Spread, spread_of
+from lipgnn.norms import Bound
+from lipgnn.norms.contract import certified, is_fused, is_local, keeps_statistics
+from lipgnn.norms.lengths import spectral_norm
 from lipgnn.runtime import PerGraph, dgl
+from lipgnn.spec.network import NetworkSpec
 
 fn = dgl.function
+
+
+class AttentionConv(nn.Module):
+    """Attention over the in-neighbours of every node, for every head: y_i = Σ_j α_ij v_j, and what passes it by.
+
+    What is said here holds for every kind of scores that depend on the features of an edge's two ends. A kind says how
+    it computes them, by the methods at the end, and which its `attention` is.
+
+    Parameters
+    ----------
+    out_feats, num_heads : width D of one head, number of heads H.
+    feat_drop, attn_drop : dropout on the input and on the attention weights.
+    allow_zero_in_degree : let nodes without in-edges pass.
+    norm : a score norm, or None.
+    kernel : "auto", "dgl", "fused" or "triton": what computes the attention (see `lipgnn.kernels`).
+    """
+
+    attention: str
+    counts_out_edges = False
+
+    def __init__(
+        self,
+        out_feats: int,
+        num_heads: int,
+        *,
+        feat_drop: float,
+        attn_drop: float,
+        allow_zero_in_degree: bool,
+        norm: nn.Module | None,
+        kernel: str,
+    ):
+        super().__init__()
+        self.num_heads = num_heads
+        self.out_feats = out_feats
+        self.allow_zero_in_degree = allow_zero_in_degree
+        self.feat_drop = nn.Dropout(feat_drop)
+        self.attn_drop = nn.Dropout(attn_drop)
+        self.norm = norm
+        self.kernel = kernel
+
+    @classmethod
+    def from_spec(cls, spec: NetworkSpec, width: int, **more: Any) -> AttentionConv:
+        """The layer of this network, from features of `width` channels to as many, all heads together."""
+        score, _ = parse_norm(spec.norm)
+        options = {"attn_drop": spec.attn_dropout, "norm": score, "kappa": spec.kappa, "kernel": spec.kernel}
+        return cls(width, width // spec.heads, spec.heads, **options, **more)
+
+    @property
+    def local(self) -> bool:
+        """Whether a node depends on its in-neighbours alone: if its scores do."""
+        return is_local(self.norm)
+
+    @property
+    def keeps_statistics(self) -> bool:
+        """Whether it is another function in training than in evaluation: if its score norm is."""
+        return keeps_statistics(self.norm)
+
+    def forward(
+        self, graph: dgl.DGLGraph, feat: torch.Tensor, get_attention: bool = False
+    ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
+        """Apply the layer.
+
+        Parameters
+        ----------
+        feat : (N, F).
+        get_attention : also return the attention weights, (E, H, 1).
+
+        Returns
+        -------
+        (N, H, D), or the pair of it and the attention weights.
+        """
+        check_in_degrees(graph, allow_zero=self.allow_zero_in_degree)
+        feat = self.feat_drop(feat)
+        # Fused kernels never hold the attention weights, which only the reference can show.
+        kernel = None if get_attention else self.kernel_on(feat.device)
+        if kernel:
+            dropout = self.attn_drop.p if self.attn_drop.training else 0.0
+            out = self._fused(kernel, graph, feat, dropout=dropout, seed=draw_seed(self.attn_drop))
+        else:
+            out, attention = self._reference(graph, feat)
+        out = self._with_passed(out, feat)
+        return (out, attention) if get_attention else out
+
+    def spread(self, graph: dgl.DGLGraph, feat: torch.Tensor) -> Spread:
+        """How evenly every node's attention is spread, of a layer in evaluation; feat is (N, F)."""
+        if self.kernel_on(feat.device) is not fused:
+            return spread_of(graph, self(graph, feat, get_attention=True)[1].squeeze(-1))
+        check_in_degrees(graph, allow_zero=self.allow_zero_in_degree)
+        return Spread(*self._fused_spread(graph, feat))
+
+    def kernel_on(self, device: torch.device) -> ModuleType | None:
+        """The module of `lipgnn.kernels` to compute with, or None for the reference.
+
+        Raises
+        ------
+        UsageError : a fused kernel was asked for by name, and the layer is not one that it knows.
+        """
+        fits = self._fits_kernels
+        if self.kernel in ("auto", "dgl") and not (fits and self.num_heads <= MOST_HEADS):
+            return None
+        if not fits:
+            raise UsageError(
+                f"Kernel {self.kernel!r} knows layers without a score norm or with LipschitzNorm, and this is neither.",
+                "Use kernel='auto' or 'dgl'.",
+            )
+        return implementation(self.kernel, device)
+
+    @torch.no_grad()
+    def certified(self, graph: dgl.DGLGraph) -> Bound:
+        """The Lipschitz constant of the layer on `graph`: L ‖W‖₂ + that of what passes the attention by.
+
+        L is that of one head's attention, by its score norm, in the projected features; W has the maps of all heads and
+        of all that enters the scores, one below the other: ‖Δy‖² = Σ_h ‖Δy_h‖² ≤ L² Σ_h ‖W_h Δx‖² = L² ‖W Δx‖², which
+        is sharper than the sum over the norms of the heads.
+        """
+        if self.norm is None:
+            return Bound.unknown("plain attention is not Lipschitz: use --norm lip")
+        attention = certified(self.norm, graph)
+        # Without a bound on the attention there is none on the layer, even where the weights happen to be zero.
+        if attention.reason:
+            return attention
+        return Bound(attention.value * spectral_norm(self._projection) + self._passed_bound)
+
+    def lipschitz_bound(self, graph: dgl.DGLGraph) -> float:
+        """The constant of `certified` as a number, infinite where none is known."""
+        return self.certified(graph).value
+
+    @property
+    def _kappa(self) -> float | None:
+        return None if self.norm is None else self.norm.kappa
+
+    @property
+    def _fits_kernels(self) -> bool:
+        return is_fused(self.norm, self.attention)
+
+    def _heads(self, x: torch.Tensor) -> torch.Tensor:
+        return x.view(-1, self.num_heads, self.out_feats)  # (N, H, D)
+
+    def _reference(self, graph: dgl.DGLGraph, feat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Σ_j α_ij v_j (N, H, D) and the weights after dropout (E, H, 1), by DGL's message passing."""
+        raise NotImplementedError
+
+    def _fused(
+        self, kernel: ModuleType, graph: dgl.DGLGraph, feat: torch.Tensor, *, dropout: float, seed: int
+    ) -> torch.Tensor:
+        """The same sums by a kernel."""
+        raise NotImplementedError
+
+    def _fused_spread(self, graph: dgl.DGLGraph, feat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """Entropy and largest weight by the fused kernel, (N, H) each."""
+        raise NotImplementedError
+
+    def _with_passed(self, out: torch.Tensor, feat: torch.Tensor) -> torch.Tensor:
+        """The output with what passes the attention by."""
+        raise NotImplementedError
+
+    @property
+    def _projection(self) -> torch.Tensor:
+        """The maps of features into attention, one below the other."""
+        raise NotImplementedError
+
+    @property
+    def _passed_bound(self) -> float:
+        """The Lipschitz constant of what passes the attention by."""
+        raise NotImplementedError
 
 
 def aggregate(
@@ -40,48 +208,6 @@ def aggregate(
     graph.edata["attention"] = attention
     graph.update_all(fn.u_mul_e("value", "attention", "m"), fn.sum("m", "out"))
     return graph.dstdata["out"], attention
-
-
-class Spread(NamedTuple):
-    """How evenly the attention weights α_ij of every node and head are spread, (N, H) each.
-
-    Attributes
-    ----------
-    entropy : −Σ_j α_ij log α_ij.
-    largest : max_j α_ij; of no meaning where no edge enters.
-    """
-
-    entropy: torch.Tensor
-    largest: torch.Tensor
-
-
-def spread_of(graph: dgl.DGLGraph, weights: torch.Tensor) -> Spread:
-    """That of attention weights (E, H), in float64."""
-    weights = weights.double()
-    entropy = dgl.ops.copy_e_sum(graph, -torch.xlogy(weights, weights))
-    return Spread(entropy, dgl.ops.copy_e_max(graph, weights))
-
-
-def find_kernel(requested: str, device: torch.device, heads: int, *, fits: bool) -> ModuleType | None:
-    """The module of `lipgnn.kernels` to compute with, or None for the reference.
-
-    Parameters
-    ----------
-    requested : the `kernel` of a layer.
-    fits : whether the layer is one that fused kernels know.
-
-    Raises
-    ------
-    UsageError : a fused kernel was asked for by name, and the layer is not one that it knows.
-    """
-    if requested in ("auto", "dgl") and not (fits and heads <= MOST_HEADS):
-        return None
-    if not fits:
-        raise UsageError(
-            f"Kernel {requested!r} knows layers without a score norm or with LipschitzNorm, and this is neither.",
-            "Use kernel='auto' or 'dgl'.",
-        )
-    return implementation(requested, device)
 
 
 def project(linear: nn.Linear, x: torch.Tensor, heads: int, *, heads_fastest: bool) -> torch.Tensor:
@@ -119,57 +245,3 @@ def check_in_degrees(graph: dgl.DGLGraph, *, allow_zero: bool) -> None:
 
 # Once a graph: on a GPU the answer has to be waited for, and a deep network asks in every layer.
 _without_in_edges = PerGraph(lambda graph: (graph.in_degrees() == 0).nonzero().flatten().tolist())
-
-
-def named_score_norm(norm: str | nn.Module | None, named: dict[str, Callable[[], nn.Module]]) -> nn.Module | None:
-    """A score norm given by name, as a module, or not at all."""
-    if norm is None or isinstance(norm, nn.Module):
-        return norm
-    if norm not in named:
-        raise unknown_name("score norm", norm, named)
-    return named[norm]()
-
-
-def layer_bound(attention: float, maps: torch.Tensor, residual: float) -> float:
-    """L ‖W‖₂ + ‖W_res‖₂ from the bound L of every head's attention and the maps W of all heads, one below the other.
-
-    ‖Δy‖² = Σ_h ‖Δy_h‖² ≤ L² Σ_h ‖W_h Δx‖² = L² ‖W Δx‖²: sharper than the sum over the norms of the heads.
-    """
-    # Without a bound on the attention there is none on the layer, even where the weights happen to be zero.
-    return math.inf if math.isinf(attention) else attention * torch.linalg.matrix_norm(maps, 2).item() + residual
-
-
-def certified_bound(graph: dgl.DGLGraph, norm: nn.Module | None) -> float:
-    """Lipschitz constant of one head's attention on the whole graph, in the projected features.
-
-        sqrt( max_j Σ_{i: j∈N(i)} L_i² ): a node feeds every neighbourhood that contains it.
-
-    A node without a self-loop still acts on its own scores as target, so its own L_i² counts as well.
-    Infinite where the norm certifies nothing.
-    """
-    if not hasattr(norm, "node_bound"):
-        return math.inf
-    if type(norm) not in (LipschitzNorm, DotProductLipschitzNorm):
-        return _bound_on(graph, norm)
-    # Their options, which `repr` spells out, are all that their bound depends on; of another's norm nobody knows.
-    known, name = _certified(graph), repr(norm)
-    if name not in known:
-        known[name] = _bound_on(graph, norm)
-    return known[name]
-
-
-# By norm, once a graph: every layer of a deep network asks for the same.
-_certified: PerGraph = PerGraph(lambda graph: {})
-
-
-def _bound_on(graph: dgl.DGLGraph, norm: nn.Module) -> float:
-    if graph.num_nodes() == 0:
-        return 0.0
-    degrees = graph.in_degrees().double()
-    own = torch.where(degrees > 0, norm.node_bound(degrees.clamp(min=1)).square(), 0.0)  # (N,), L_i²
-    fed = dgl.ops.copy_u_sum(dgl.reverse(graph), own)
-    sources, targets = graph.edges()
-    without_loop = torch.ones_like(own)
-    without_loop[targets[sources == targets]] = 0.0
-    total = fed + without_loop * own
-    return math.sqrt(total.max().item()) + getattr(norm, "shared_bound", 0.0)

@@ -4,32 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from types import ModuleType
+from typing import Any
 
 import torch
 from torch import nn
 
-from lipgnn.errors import UsageError
+from lipgnn.catalog import ADDITIVE
 from lipgnn.kernels import fused
-from lipgnn.nn.attention import (
-    Spread,
-    aggregate,
-    certified_bound,
-    check_in_degrees,
-    draw_seed,
-    find_kernel,
-    layer_bound,
-    named_score_norm,
-    project,
-    spread_of,
-)
+from lipgnn.nn.activations import largest_slope
+from lipgnn.nn.attention import AttentionConv, aggregate, project
 from lipgnn.nn.linear_map import LinearMap
-from lipgnn.norms import LipschitzNorm, SourceLipschitzNorm
+from lipgnn.norms import Bound, score_norm
+from lipgnn.norms.bound import product
+from lipgnn.norms.lengths import spectral_norm
 from lipgnn.runtime import dgl
 
 fn = dgl.function
 
 
-class GATConv(nn.Module):
+class GATConv(AttentionConv):
     """Graph attention (GAT) whose scores can be normalized before the softmax.
 
     For every head, with z_j = W x_j,
@@ -50,11 +43,13 @@ class GATConv(nn.Module):
     activation : applied to the output.
     allow_zero_in_degree : let nodes without in-edges pass; their output is the bias alone.
     bias : add a learned bias.
-    norm : None, "lip" (LipschitzNorm), a variant of it for comparison ("lip-all-heads", "lip-source",
-        "lip-released"), or a module called as `norm(graph, scores, z, attn)`.
+    norm : None, "lip" (LipschitzNorm), another name of `lipgnn.catalog.SCORE_NORMS` for additive scores, such as its
+        variants "lip-all-heads", "lip-source" and "lip-released", or a module called as `norm(graph, scores, z, attn)`.
     kappa : κ of LipschitzNorm; used with norms given by name only.
     kernel : "auto", "dgl", "fused" or "triton": what computes the attention (see `lipgnn.kernels`).
     """
+
+    attention = ADDITIVE
 
     def __init__(
         self,
@@ -73,15 +68,18 @@ class GATConv(nn.Module):
         kappa: float = 4.0,
         kernel: str = "auto",
     ):
-        super().__init__()
-        self.num_heads = num_heads
-        self.out_feats = out_feats
-        self.allow_zero_in_degree = allow_zero_in_degree
+        super().__init__(
+            out_feats,
+            num_heads,
+            feat_drop=feat_drop,
+            attn_drop=attn_drop,
+            allow_zero_in_degree=allow_zero_in_degree,
+            norm=score_norm(norm, ADDITIVE, kappa=kappa),
+            kernel=kernel,
+        )
         self.fc = nn.Linear(in_feats, num_heads * out_feats, bias=False)
         self.attn_l = nn.Parameter(torch.empty(1, num_heads, out_feats))
         self.attn_r = nn.Parameter(torch.empty(1, num_heads, out_feats))
-        self.feat_drop = nn.Dropout(feat_drop)
-        self.attn_drop = nn.Dropout(attn_drop)
         self.leaky_relu = nn.LeakyReLU(negative_slope)
         self.activation = activation
         # As in DGL, a linear residual carries the bias, so that state dicts agree.
@@ -92,16 +90,6 @@ class GATConv(nn.Module):
             self.res_fc = nn.Identity() if residual else None
         own_bias = bias and not linear_residual
         self.bias = nn.Parameter(torch.empty(num_heads * out_feats)) if own_bias else None
-        self.kernel = kernel
-        self.norm = named_score_norm(
-            norm,
-            {
-                "lip": lambda: LipschitzNorm(kappa=kappa),
-                "lip-all-heads": lambda: LipschitzNorm(kappa=kappa, per_head=False),
-                "lip-source": lambda: SourceLipschitzNorm(kappa=kappa),
-                "lip-released": lambda: SourceLipschitzNorm(kappa=kappa, released=True),
-            },
-        )
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
@@ -116,67 +104,39 @@ class GATConv(nn.Module):
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
-    def forward(
-        self, graph: dgl.DGLGraph, feat: torch.Tensor, get_attention: bool = False
-    ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
-        """Apply the layer.
+    def _reference(self, graph: dgl.DGLGraph, feat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        z = self._heads(self.fc(feat))  # (N, H, D)
+        scores = self.leaky_relu(self.scores(graph, z))  # (E, H, 1)
+        out, attention = aggregate(graph, scores, z, self.attn_drop)
+        if self.bias is not None:
+            out = out + self.bias.view(1, self.num_heads, self.out_feats)
+        return out, attention
 
-        Parameters
-        ----------
-        feat : (N, F).
-        get_attention : also return the attention weights, (E, H, 1).
+    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, feat: torch.Tensor, **dropped: Any) -> torch.Tensor:
+        bias = None if self.bias is None else self.bias.view(self.num_heads, self.out_feats)
+        return kernel.additive(graph, **self._arguments(kernel, feat), bias=bias, **dropped)
 
-        Returns
-        -------
-        (N, H, D), or the pair of it and the attention weights.
-        """
-        check_in_degrees(graph, allow_zero=self.allow_zero_in_degree)
-        feat = self.feat_drop(feat)
-        # Fused kernels never hold the attention weights, which only the reference can show.
-        kernel = None if get_attention else self._kernel(feat.device)
-        if kernel:
-            out = self._fused(kernel, graph, feat)
-        else:
-            z = self.fc(feat).view(-1, self.num_heads, self.out_feats)  # (N, H, D)
-            scores = self.leaky_relu(self.scores(graph, z))  # (E, H, 1)
-            out, attention = aggregate(graph, scores, z, self.attn_drop)
-            if self.bias is not None:
-                out = out + self.bias.view(1, self.num_heads, self.out_feats)
-        if self.res_fc is not None:
-            out = out + self.res_fc(feat).view(-1, self.num_heads, self.out_feats)
-        if self.activation is not None:
-            out = self.activation(out)
-        return (out, attention) if get_attention else out
+    def _fused_spread(self, graph: dgl.DGLGraph, feat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        return fused.additive_spread(graph, **self._arguments(fused, feat))
 
-    def _kernel(self, device: torch.device) -> ModuleType | None:
-        known = self.norm is None or (type(self.norm) is LipschitzNorm and self.norm.per_head)
-        return find_kernel(self.kernel, device, self.num_heads, fits=known and self.leaky_relu.negative_slope >= 0)
-
-    def spread(self, graph: dgl.DGLGraph, feat: torch.Tensor) -> Spread:
-        """How evenly every node's attention is spread, of a layer in evaluation; feat is (N, F)."""
-        if self._kernel(feat.device) is not fused:
-            return spread_of(graph, self(graph, feat, get_attention=True)[1].squeeze(-1))
-        check_in_degrees(graph, allow_zero=self.allow_zero_in_degree)
-        return Spread(*fused.additive_spread(graph, **self._fused_arguments(fused, feat)))
-
-    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, feat: torch.Tensor) -> torch.Tensor:
-        return kernel.additive(
-            graph,
-            **self._fused_arguments(kernel, feat),
-            dropout=self.attn_drop.p if self.attn_drop.training else 0.0,
-            seed=draw_seed(self.attn_drop),
-            bias=None if self.bias is None else self.bias.view(self.num_heads, self.out_feats),
-        )
-
-    def _fused_arguments(self, kernel: ModuleType, feat: torch.Tensor) -> dict[str, torch.Tensor | float | None]:
+    def _arguments(self, kernel: ModuleType, feat: torch.Tensor) -> dict[str, torch.Tensor | float | None]:
         heads_fastest = kernel.heads_fastest(self.num_heads, self.out_feats)
         return {
             "z": project(self.fc, feat, self.num_heads, heads_fastest=heads_fastest),
             "attn_l": self.attn_l,
             "attn_r": self.attn_r,
-            "kappa": self.norm and self.norm.kappa,
+            "kappa": self._kappa,
             "negative_slope": self.leaky_relu.negative_slope,
         }
+
+    def _with_passed(self, out: torch.Tensor, feat: torch.Tensor) -> torch.Tensor:
+        if self.res_fc is not None:
+            out = out + self._heads(self.res_fc(feat))
+        return out if self.activation is None else self.activation(out)
+
+    @property
+    def _fits_kernels(self) -> bool:
+        return super()._fits_kernels and self.leaky_relu.negative_slope >= 0
 
     def scores(self, graph: dgl.DGLGraph, z: torch.Tensor) -> torch.Tensor:
         """Normalized scores of all edges before the LeakyReLU, (E, H, 1), from z of shape (N, H, D)."""
@@ -203,26 +163,26 @@ class GATConv(nn.Module):
         """W x of all heads side by side, (N, F) → (N, H·D)."""
         return self.fc(x)
 
-    @torch.no_grad()
-    def lipschitz_bound(self, graph: dgl.DGLGraph) -> float:
-        """Certified Lipschitz constant (Frobenius norm, evaluation mode) of the layer on `graph`.
+    def certified(self, graph: dgl.DGLGraph) -> Bound:
+        """The Lipschitz constant of the layer on `graph`.
 
             L ‖W‖₂ + ‖W_res‖₂,   L = sqrt( max_j Σ_{i: j∈N(i)} L_i² )
 
-        with W the maps of all heads, one below the other, and L_i from `LipschitzNorm.node_bound`; infinite without a
-        norm that gives one, since plain attention is not Lipschitz. The activation is taken to be 1-Lipschitz, as ELU
-        and ReLU are.
-
-        Raises
-        ------
-        UsageError : the LeakyReLU is steeper than 1, for which the theorem does not hold.
+        with W the maps of all heads, one below the other, and L_i from `LipschitzNorm.node_bound`, times the largest
+        slope of the activation. There is none without a norm that gives one, since plain attention is not Lipschitz,
+        and none for a LeakyReLU steeper than 1, for which the theorem does not hold.
         """
-        if abs(self.leaky_relu.negative_slope) > 1:
-            raise UsageError(
-                f"No bound is known for negative_slope {self.leaky_relu.negative_slope}.",
-                "Use a slope between -1 and 1.",
-            )
-        residual = {None: 0.0, nn.Identity: 1.0}.get(self.res_fc and type(self.res_fc))
-        if residual is None:
-            residual = torch.linalg.matrix_norm(self.res_fc.weight, 2).item()
-        return layer_bound(certified_bound(graph, self.norm), self.fc.weight, residual)
+        slope = self.leaky_relu.negative_slope
+        if abs(slope) > 1:
+            return Bound.unknown(f"no bound is known for negative_slope {slope}: use one between -1 and 1")
+        return product([super().certified(graph), largest_slope(self.activation)])
+
+    @property
+    def _projection(self) -> torch.Tensor:
+        return self.fc.weight
+
+    @property
+    def _passed_bound(self) -> float:
+        if isinstance(self.res_fc, nn.Linear):
+            return spectral_norm(self.res_fc.weight)
+        return 0.0 if self.res_fc is None else 1.0

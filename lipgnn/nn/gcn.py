@@ -5,7 +5,10 @@ from __future__ import annotations
 import torch
 
 from lipgnn.nn.linear_map import LinearMap
+from lipgnn.norms import Bound
+from lipgnn.norms.lengths import spectral_norm
 from lipgnn.runtime import dgl
+from lipgnn.spec.network import NetworkSpec
 
 
 class GCNConv(dgl.nn.GraphConv):
@@ -16,8 +19,17 @@ class GCNConv(dgl.nn.GraphConv):
     Reference: Kipf & Welling, "Semi-Supervised Classification with Graph Convolutional Networks", ICLR 2017.
     """
 
+    local = True
+    counts_out_edges = True
+    keeps_statistics = False
+
     def __init__(self, in_feats: int, out_feats: int):
         super().__init__(in_feats, out_feats, norm="both", allow_zero_in_degree=True)
+
+    @classmethod
+    def from_spec(cls, spec: NetworkSpec, width: int) -> GCNConv:
+        """The layer of this network, from features of `width` channels to as many."""
+        return cls(width, width)
 
     @property
     def maps(self) -> list[LinearMap]:
@@ -33,11 +45,10 @@ class GCNConv(dgl.nn.GraphConv):
         """W x, (N, F) → (N, F)."""
         return x @ self.weight
 
-    @torch.no_grad()
-    def lipschitz_bound(self, graph: dgl.DGLGraph) -> float:
-        """Certified Lipschitz constant (Frobenius norm) of the layer on `graph`: ‖Â‖₂ ‖W‖₂ ≤ ‖W‖₂.
+    def certified(self, graph: dgl.DGLGraph) -> Bound:
+        """The Lipschitz constant of the layer on `graph`: ‖Â‖₂ ‖W‖₂ ≤ ‖W‖₂.
 
         ‖Â‖₂ ≤ 1 on any graph by Schur's test with the roots of the degrees, d_i of in-edges and d_j of out-edges:
         Σ_j Â_ij √d_j = Σ_{j∈N(i)} 1/√d_i = √d_i, and Σ_i Â_ij √d_i = √d_j.
         """
-        return torch.linalg.matrix_norm(self.weight, 2).item()
+        return Bound(spectral_norm(self.weight))

@@ -8,7 +8,10 @@ import torch
 from torch import nn
 
 from lipgnn.nn.linear_map import LinearMap
+from lipgnn.norms import Bound
+from lipgnn.norms.lengths import spectral_norm
 from lipgnn.runtime import dgl
+from lipgnn.spec.network import NetworkSpec
 
 
 class GINConv(dgl.nn.GINConv):
@@ -20,6 +23,11 @@ class GINConv(dgl.nn.GINConv):
     Reference: Xu et al., "How Powerful are Graph Neural Networks?", ICLR 2019.
     """
 
+    # In training the BatchNorm mixes all nodes of the batch.
+    local = False
+    counts_out_edges = False
+    keeps_statistics = True
+
     def __init__(self, in_feats: int, out_feats: int):
         mlp = nn.Sequential(
             nn.Linear(in_feats, out_feats),
@@ -29,6 +37,11 @@ class GINConv(dgl.nn.GINConv):
         )
         super().__init__(mlp, "sum", init_eps=-1)
 
+    @classmethod
+    def from_spec(cls, spec: NetworkSpec, width: int) -> GINConv:
+        """The layer of this network, from features of `width` channels to as many."""
+        return cls(width, width)
+
     @property
     def maps(self) -> list[LinearMap]:
         """The two linear maps of its MLP."""
@@ -36,8 +49,8 @@ class GINConv(dgl.nn.GINConv):
         return [LinearMap(first), LinearMap(second, last=True)]
 
     @torch.no_grad()
-    def lipschitz_bound(self, graph: dgl.DGLGraph) -> float:
-        """Certified Lipschitz constant (Frobenius norm, evaluation mode) of the layer on `graph`.
+    def certified(self, graph: dgl.DGLGraph) -> Bound:
+        """The Lipschitz constant of the layer on `graph`, in evaluation.
 
             sqrt( max_i d_i · max_j d_j ) ‖diag(γ/√(var + ε)) W₁‖₂ ‖W₂‖₂
 
@@ -46,8 +59,8 @@ class GINConv(dgl.nn.GINConv):
         W₁, and ReLU is 1-Lipschitz.
         """
         if graph.num_edges() == 0:
-            return 0.0
+            return Bound(0.0)
         first, norm, _, second = self.apply_func
         scaled = (norm.weight * (norm.running_var + norm.eps).rsqrt()).unsqueeze(1) * first.weight
-        maps = torch.linalg.matrix_norm(scaled, 2) * torch.linalg.matrix_norm(second.weight, 2)
-        return math.sqrt(graph.in_degrees().max().item() * graph.out_degrees().max().item()) * maps.item()
+        edges = math.sqrt(graph.in_degrees().max().item() * graph.out_degrees().max().item())
+        return Bound(edges * spectral_norm(scaled) * spectral_norm(second.weight))

@@ -9,9 +9,9 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
-from lipgnn.catalog import WeightNorm
 from lipgnn.norms import Scaled, SpectralBound
 from lipgnn.runtime import one_thread
+from lipgnn.spec.weight_norm import WeightNorm
 
 
 @dataclass(frozen=True, eq=False)

@@ -5,7 +5,11 @@ from __future__ import annotations
 import torch
 from torch import nn
 
+from lipgnn.nn.activations import largest_slope
 from lipgnn.nn.linear_map import LinearMap
+from lipgnn.norms import Bound
+from lipgnn.norms.bound import product
+from lipgnn.norms.lengths import spectral_norm
 from lipgnn.runtime import dgl
 
 
@@ -19,6 +23,10 @@ class Mlp(nn.Module):
     width, inner : of input and output, and between the two maps.
     activation : σ.
     """
+
+    local = True
+    counts_out_edges = False
+    keeps_statistics = False
 
     def __init__(self, width: int, inner: int, activation: nn.Module):
         super().__init__()
@@ -37,3 +45,8 @@ class Mlp(nn.Module):
     def maps(self) -> list[LinearMap]:
         """Its two linear maps."""
         return [LinearMap(self.first), LinearMap(self.second, last=True)]
+
+    def certified(self, graph: dgl.DGLGraph | None) -> Bound:
+        """‖W₂‖₂ · the largest slope of σ · ‖W₁‖₂."""
+        first, second = (Bound(spectral_norm(linear.weight)) for linear in (self.first, self.second))
+        return product([second, largest_slope(self.activation), first])

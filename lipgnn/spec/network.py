@@ -17,11 +17,11 @@ from lipgnn.catalog import (
     SCORE_NORMS,
     SKIPS,
     STACKS,
-    parse_weight_norm,
 )
 from lipgnn.errors import UsageError
 from lipgnn.spec.options import checked, option
 from lipgnn.spec.rules import check_network, check_recomputation
+from lipgnn.spec.weight_norm import parse_weight_norm
 
 _NETWORK, _DEPTH, _COMPUTE = "network", "depth and norms", "compute"
 
@@ -85,7 +85,7 @@ class NetworkSpec:
 
     @property
     def width(self) -> int:
-        """The width of the network throughout, whatever the kind of layer, so that kinds are compared at equal width."""
+        """The width of the network throughout, whatever the kind of layer: kinds are compared at equal width."""
         return self.hidden * self.heads
 
     @property

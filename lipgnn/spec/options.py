@@ -26,7 +26,7 @@ def option(group: str, default: Any, description: str, **limits: Any) -> Any:
         that describe what a text is joined from.
     """
     if "catalog" in limits:
-        limits.setdefault("choices", tuple(limits["catalog"]))
+        limits.setdefault("choices", limits["catalog"])
     return field(default=default, metadata={"group": group, "help": description, **limits})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lipgnn.catalog import ATTENTION_MODELS, LINEAR_MODELS, NO_NORM, Entry, check_name
+from lipgnn.catalog import MODELS, NO_NORM, SCORE_NORMS, Entry, check_name
 
 PRESETS: dict[str, Entry] = {
     "deep": Entry("residual sums of layers with bounded scores and, by depth, bounded weights"),
@@ -24,9 +24,10 @@ def preset_values(preset: str, model: str, layers: int) -> dict[str, Any]:
     UsageError : no such preset.
     """
     check_name("preset", preset, PRESETS)
+    layer = MODELS[model]
     return {
         "residual": "identity",
-        "norm": "lip" if model in ATTENTION_MODELS else NO_NORM,
-        "weight_norm": ("fix:4/L" if layers < VERY_DEEP else "fix:1/L") if model in LINEAR_MODELS else NO_NORM,
+        "norm": "lip" if layer.attention in SCORE_NORMS["lip"].attention else NO_NORM,
+        "weight_norm": ("fix:4/L" if layers < VERY_DEEP else "fix:1/L") if layer.linear_maps else NO_NORM,
         "lr": 0.005,
     }

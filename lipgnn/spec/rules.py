@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from lipgnn.catalog import (
-    ATTENTION_MODELS,
-    FEATURE_NORMS,
-    LINEAR_MODELS,
-    NO_NORM,
-    SUMS,
-    VALUE_MODELS,
-    parse_norm,
-    parse_weight_norm,
-)
+from lipgnn.catalog import FEATURE_NORMS, MODELS, NO_NORM, SCORE_NORMS, SUMS, models_with, parse_norm
 from lipgnn.errors import UsageError
+from lipgnn.spec.weight_norm import parse_weight_norm
 
 
 class Parts(Protocol):
@@ -75,28 +67,35 @@ def check_batches(stack: str, batch_size: int) -> None:
 
 
 def _check_norm(parts: Parts) -> None:
-    """Score norms need attention scores, and their variants those of gat."""
+    """Score norms need attention scores, of a kind that they fit."""
     score, _ = parse_norm(parts.norm)
-    if score and parts.model not in ATTENTION_MODELS:
+    if not score:
+        return
+    attention, fits = MODELS[parts.model].attention, SCORE_NORMS[score].attention
+    if attention is None:
+        models = " or ".join(models_with("attention"))
         raise UsageError(
             f"Norm {parts.norm!r} acts on attention scores, and model {parts.model!r} has none.",
-            f"Use model {' or '.join(ATTENTION_MODELS)}, or a norm among {', '.join([NO_NORM, *FEATURE_NORMS])}.",
+            f"Use model {models}, or a norm among {', '.join([NO_NORM, *FEATURE_NORMS])}.",
         )
-    if score and score != "lip" and parts.model != "gat":
+    if attention not in fits:
+        others = [name for name, entry in SCORE_NORMS.items() if attention in entry.attention]
         raise UsageError(
-            f"Norm {parts.norm!r} is of the additive scores of gat, and the model is {parts.model!r}.", "Use 'lip'."
+            f"Norm {score!r} is of {' or '.join(fits)} scores, and those of model {parts.model!r} are {attention}.",
+            f"Use {' or '.join([*others, NO_NORM])}.",
         )
 
 
 def _check_maps(parts: Parts) -> None:
     """What bounds or draws linear maps needs a layer that has them."""
     bound = parse_weight_norm(parts.weight_norm)
-    if bound and parts.model not in LINEAR_MODELS:
+    linear = MODELS[parts.model].linear_maps
+    if bound and not linear:
         raise UsageError(
             f"Weight norms bound linear maps, and a layer of {parts.model!r} is none.",
-            f"Use model {', '.join(LINEAR_MODELS)}, or --weight-norm none.",
+            f"Use model {', '.join(models_with('linear_maps'))}, or --weight-norm none.",
         )
-    if parts.init != "glorot" and parts.model not in LINEAR_MODELS:
+    if parts.init != "glorot" and not linear:
         raise UsageError(
             f"--init {parts.init} draws linear maps, and a layer of {parts.model!r} is none.", "Use --init glorot."
         )
@@ -108,20 +107,21 @@ def _check_maps(parts: Parts) -> None:
     if parts.init == "zero-last" and bound and bound.fixed:
         raise UsageError(
             f"Maps that start at zero cannot have the length that {parts.weight_norm!r} asks for.",
-            "Use cap:C, or --init.",
+            "Use cap:C, or another --init than zero-last.",
         )
 
 
 def _check_layer(parts: Parts) -> None:
     """Residuals and skips need layers of the right kind."""
-    if parts.residual == "initial" and parts.model not in VALUE_MODELS:
+    entry = MODELS[parts.model]
+    if parts.residual == "initial" and not entry.value_map:
         raise UsageError(
             f"Residual 'initial' needs a layer with one linear map of what is added up, which {parts.model!r} is not.",
-            f"Use model {', '.join(VALUE_MODELS)}, or another --residual.",
+            f"Use model {', '.join(models_with('value_map'))}, or another --residual.",
         )
-    if parts.skip == "none" and parts.model != "gt":
+    if parts.skip == "none" and not entry.linear_skip:
         raise UsageError(
-            f"--skip none takes away the linear skip of a gt layer, and {parts.model!r} has none of its own.",
+            f"--skip none takes away the linear skip of a layer, and {parts.model!r} has none of its own.",
             "Use --residual none to take away the residual.",
         )
 

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 import lipgnn
-from lipgnn.catalog import ATTENTION_MODELS, FUSED_NORMS, NO_NORM, check_name, parse_norm
+from lipgnn.catalog import MODELS, NO_NORM, check_name, fused_norms, parse_norm
 from lipgnn.errors import DataError, Interrupted, RunFailed
 from lipgnn.kernels import choose
 from lipgnn.memory import free_memory, memory_returned
@@ -117,10 +117,10 @@ def train(
 
 
 def _choose_kernel(spec: RunSpec, device: torch.device) -> tuple[str, str]:
-    if spec.model not in ATTENTION_MODELS:
+    if MODELS[spec.model].attention is None:
         return "dgl", f"{spec.model} has no attention"
     score = parse_norm(spec.norm)[0] or NO_NORM
-    if spec.kernel == "auto" and score not in FUSED_NORMS:
+    if spec.kernel == "auto" and score not in fused_norms():
         return "dgl", f"the only one that knows {score}"
     return choose(spec.kernel, device)
 

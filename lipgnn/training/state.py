@@ -13,7 +13,9 @@ import torch
 from torch import nn
 
 from lipgnn.catalog import METRICS, MetricEntry
+from lipgnn.network.deep import DeepGNN
 from lipgnn.network.hops import Graphs
+from lipgnn.nn.contract import keeps_statistics
 from lipgnn.norms import advance_all
 from lipgnn.runtime import seed_all
 from lipgnn.spec.run import RunSpec
@@ -272,12 +274,10 @@ class Training:
         self.best = Epoch(**state["best"]) if state["best"] else None
 
 
-def _differs_in_training(network: nn.Module) -> bool:
-    """Whether any part of the network drops something or normalizes by the batch."""
-    return any(
-        (isinstance(module, nn.Dropout) and module.p > 0) or isinstance(module, nn.modules.batchnorm._BatchNorm)
-        for module in network.modules()
-    )
+def _differs_in_training(network: DeepGNN) -> bool:
+    """Whether any part of the network drops something, or keeps statistics of batches, or does not say."""
+    drops = any(isinstance(module, nn.modules.dropout._DropoutNd) and module.p > 0 for module in network.modules())
+    return drops or any(keeps_statistics(part) for block in network.blocks for part in block.parts)
 
 
 def _better(line: Epoch, best: Epoch, select: str, metric: MetricEntry) -> bool:

@@ -12,7 +12,7 @@ from lipgnn.kernels.adjacency import Adjacency
 from lipgnn.kernels.triton import pieces
 from lipgnn.kernels.triton.attention import Attention
 from lipgnn.kernels.triton.longest import Longest
-from lipgnn.norms.scores import nonzero, safe_length
+from lipgnn.norms.lengths import nonzero, safe_length
 from lipgnn.runtime import dgl
 
 

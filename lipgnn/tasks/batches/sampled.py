@@ -41,8 +41,8 @@ class SampledNodes(WholeGraph):
         loader = dgl.dataloading.DataLoader(
             self._neighbours, nodes, self._sampler, batch_size=self._batch_size, num_workers=0, generator=generator
         )
-        for inputs, outputs, blocks in _one_by_one(loader):
-            hops = [Hop.of_block(block.to(self._device)) for block in blocks]
+        for inputs, outputs, flows in _one_by_one(loader):
+            hops = [Hop.of_message_flow(flow.to(self._device)) for flow in flows]
             features = _rows(self.features, inputs.to(self._device))
             yield Batch(hops, features, outputs.to(self._device))
 

@@ -8,9 +8,10 @@ from dataclasses import replace
 import numpy as np
 import torch
 
-from lipgnn.catalog import parse_norm
 from lipgnn.datasets.generated.trees import TreeDataset
+from lipgnn.network.build import example_block
 from lipgnn.network.hops import Graphs, Hop
+from lipgnn.nn.contract import acts_alike, is_local
 from lipgnn.runtime import dgl
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks.batches.batch import Batch, generator_of, parts_of, shuffled
@@ -103,11 +104,13 @@ class TreeBatches:
 
 
 def _acts_along_edges_only(spec: RunSpec) -> bool:
-    """Whether what becomes of a node depends on its in-neighbours alone, whatever else is in the batch."""
-    score, feature = parse_norm(spec.norm)
-    return spec.stack == "plain" and spec.model != "gin" and score != "lip-released" and feature in (None, "layer")
+    """Whether what becomes of a node depends on its in-neighbours alone, as far as all layers and norms say so.
+
+    A reversible stack needs the same nodes in every layer.
+    """
+    return spec.stack == "plain" and all(is_local(part) for part in example_block(spec).parts)
 
 
 def _acts_alike(spec: RunSpec) -> bool:
     """Whether nodes with the same in-neighbours become the same: GCN counts out-edges as well, and dropout draws."""
-    return spec.model != "gcn" and spec.dropout == spec.layer_dropout == spec.attn_dropout == 0
+    return acts_alike(example_block(spec).conv) and spec.dropout == spec.layer_dropout == spec.attn_dropout == 0

@@ -17,7 +17,7 @@ def test_an_entry_leads_to_its_class():
     assert Entry("ordered", implementation="collections:OrderedDict").load() is collections.OrderedDict
 
 
-@pytest.mark.parametrize("name", ["TASKS"])
+@pytest.mark.parametrize("name", ["FEATURE_NORMS", "MODELS", "TASKS"])
 def test_every_implementation_is_there(name):
     for entry in getattr(catalog, name).values():
         assert isinstance(entry.load(), type)

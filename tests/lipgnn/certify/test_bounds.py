@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 import torch
 from networks import bare
+from toys import TOYS, options_of
 
-from lipgnn.certify import Bound, layer_bounds, network_bound
-from lipgnn.certify.bounds import GELU_SLOPE
+from lipgnn.certify import BlockBound, layer_bounds, network_bound
 from lipgnn.norms import advance_all
 
 ATTENTION = ("gat", "gt")
@@ -117,12 +117,6 @@ def test_a_reversible_block_that_only_copies_has_the_golden_ratio_squared(refere
     assert stretch == pytest.approx(bound.value, rel=1e-12)
 
 
-def test_gelu_is_steepest_where_it_is_said_to_be():
-    x = torch.linspace(-6, 6, 100_001, dtype=torch.float64, requires_grad=True)
-    torch.nn.functional.gelu(x).sum().backward()
-    assert x.grad.abs().max().item() == pytest.approx(GELU_SLOPE, rel=1e-8)
-
-
 @pytest.mark.parametrize(
     ("options", "words"),
     [
@@ -146,12 +140,24 @@ def test_where_there_is_no_bound_it_says_why(options, words, reference):
     assert whole.reason.startswith("layer 1: ") and words in whole.reason
 
 
+@pytest.mark.usefixtures("toys")
+@pytest.mark.parametrize("toy", TOYS)
+def test_only_what_says_a_bound_is_certified(toy, reference):
+    graph = reference.small_graph()
+    silent, speaking = (
+        layer_bounds(bare(3, 2, layers=2, hidden=2, heads=2, **options_of(toy, speech)), graph)
+        for speech in ("silent", "speaking")
+    )
+    assert all(bound.value == math.inf and "says no certified bound" in bound.reason for bound in silent)
+    assert all(math.isfinite(bound.value) and bound.reason is None for bound in speaking)
+
+
 def test_products_beyond_all_numbers_are_kept_as_logarithms(reference):
     deep = network(reference, model="gcn")
     with torch.no_grad():
         deep.encoder.weight.copy_(torch.eye(4, 3))
         deep.decoder.weight.copy_(torch.eye(2, 4))
-    whole = network_bound(deep, [Bound(1e200), Bound(1e200, None, 1e100), Bound(2.0)])
+    whole = network_bound(deep, [BlockBound(1e200), BlockBound(1e200, None, 1e100), BlockBound(2.0)])
     assert whole.log10 == pytest.approx(400 + math.log10(2))
     assert (whole.value, whole.reason) == (math.inf, None)
 
@@ -161,7 +167,7 @@ def test_what_comes_back_in_every_layer_is_added_up(reference):
     with torch.no_grad():
         deep.encoder.weight.copy_(torch.eye(4, 3))
         deep.decoder.weight.copy_(torch.eye(2, 4))
-    bounds = [Bound(2.0, None, 0.5), Bound(0.0, None, 0.25), Bound(3.0, None, 1.0)]
+    bounds = [BlockBound(2.0, None, 0.5), BlockBound(0.0, None, 0.25), BlockBound(3.0, None, 1.0)]
     assert network_bound(deep, bounds).value == pytest.approx(3 * 0.25 + 1)
-    assert network_bound(deep, [Bound(0.0)]).value == 0
-    assert network_bound(deep, [Bound(float(v), None, 1.0) for v in np.ones(9)]).value == pytest.approx(10)
+    assert network_bound(deep, [BlockBound(0.0)]).value == 0
+    assert network_bound(deep, [BlockBound(float(v), None, 1.0) for v in np.ones(9)]).value == pytest.approx(10)

@@ -91,3 +91,13 @@ def test_what_is_not_there_cannot_be_switched_off(data):
     reversible = bare(4, 3, layers=2, hidden=4, heads=2, stack="reversible", residual="identity").double()
     with pytest.raises(UsageError, match="reversible"):
         ablate(reversible, data, ["skip"])
+
+
+@pytest.mark.usefixtures("toys")
+def test_what_only_bears_the_name_of_a_skip_or_a_norm_stays_where_it_is(data):
+    network = network_of(model="silent-layer", residual="identity", norm="layer")
+    for block in network.blocks:
+        block.conv.skip, block.conv.norm = "a word", torch.nn.Identity()
+    with switched_off(network, ["skip", "norm"]):
+        assert all(block.residual == "none" and block.norm is None for block in network.blocks)
+        assert all(block.conv.skip == "a word" and block.conv.norm is not None for block in network.blocks)

@@ -11,8 +11,10 @@ import pytest
 import torch
 from networks import bare
 
+from lipgnn.catalog import ADDITIVE
 from lipgnn.diagnose.paths import path_shares, single_paths
 from lipgnn.errors import RunFailed, UsageError
+from lipgnn.nn import GATConv
 
 PURE = [("gat", {}), ("gt", {"skip": "none"})]
 SKIPPING = [
@@ -176,6 +178,20 @@ def test_what_is_no_sum_over_paths_is_refused_by_name(options, message, hint, re
         with pytest.raises(UsageError, match=message) as refused:
             decompose(deep, graph, x)
         assert hint in refused.value.hint
+
+
+def test_a_layer_that_does_not_name_the_map_of_its_values_is_refused(reference):
+    class Own(GATConv):
+        attention = ADDITIVE
+
+        def forward(self, graph, feat, get_attention=False):
+            return super().forward(graph, 2 * feat, get_attention)
+
+    deep = network(reference)
+    for block in deep.blocks:
+        block.conv.__class__ = Own
+    with pytest.raises(UsageError, match="Own does not name the map of its values"):
+        path_shares(deep, reference.small_graph(), reference.normal(5, 7, 3))
 
 
 @pytest.mark.parametrize("factor", [0.0, math.nan])

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 import torch
 from networks import bare
+from toys import options_of
 
 from lipgnn.catalog import find_task
 from lipgnn.diagnose import profile as module
@@ -174,6 +175,18 @@ def test_where_attention_depends_on_more_than_neighbours_it_is_that_of_all_nodes
     of_all = [row["entropy"] for row in profile(network, data).layers]
     monkeypatch.setattr(module, "SAMPLE", 1)
     assert [row["entropy"] for row in profile(network, data).layers] == of_all
+
+
+@pytest.mark.usefixtures("toys")
+@pytest.mark.parametrize("toy, place", [("score norm", "branch"), ("feature norm", "pre")])
+def test_attention_is_sampled_where_all_that_it_depends_on_says_that_it_is_local(data, monkeypatch, toy, place):
+    for speech, sampled in (("silent", False), ("speaking", True)):
+        network = network_of(**options_of(toy, speech), norm_place=place)
+        of_all = [row["entropy"] for row in profile(network, data).layers[1:]]
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "SAMPLE", 3)
+            of_some = [row["entropy"] for row in profile(network, data).layers[1:]]
+        assert (of_some != of_all) == sampled
 
 
 def test_the_layers_of_a_reversible_stack_are_seen_as_well(data):

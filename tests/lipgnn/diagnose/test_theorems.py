@@ -24,7 +24,7 @@ from lipgnn.measures import features as measures
 from lipgnn.measures.features import length, rank_one_residual, similarity
 from lipgnn.measures.walk import component_count, components, second_eigenvalue
 from lipgnn.nn import GATConv, TransformerConv
-from lipgnn.nn.attention import spread_of
+from lipgnn.nn.spread import spread_of
 
 # Of slope at most one; GELU has 1.13.
 LIPSCHITZ = ["none", "relu", "leaky-relu", "elu", "tanh"]

@@ -27,7 +27,7 @@ from lipgnn.measures.features import (
     similarity,
     singular_values,
 )
-from lipgnn.nn.attention import spread_of
+from lipgnn.nn.spread import spread_of
 
 ONE = torch.zeros(7, dtype=torch.int64)
 TWO = torch.tensor([0, 0, 0, 1, 1, 1, 1])

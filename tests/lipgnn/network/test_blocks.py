@@ -9,7 +9,7 @@ from networks import bare
 from lipgnn.errors import UsageError
 from lipgnn.network.blocks import Gate
 from lipgnn.network.hops import Hop
-from lipgnn.nn.attention import spread_of
+from lipgnn.nn.spread import spread_of
 from lipgnn.runtime import dgl
 
 WITH_VALUES = ["gat", "gt", "gcn"]

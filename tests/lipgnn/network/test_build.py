@@ -1,15 +1,11 @@
 import pytest
+import torch
 
-from lipgnn import catalog
 from lipgnn.network.blocks import Block
-from lipgnn.network.build import ACTIVATIONS, Builder
+from lipgnn.network.build import Builder, example_block
 from lipgnn.network.reversible import ReversibleBlock
 from lipgnn.nn import Mlp
 from lipgnn.spec.network import NetworkSpec
-
-
-def test_the_activations_are_those_of_the_catalog():
-    assert tuple(ACTIVATIONS) == catalog.ACTIVATIONS
 
 
 def test_blocks_have_the_parts_that_were_asked_for():
@@ -26,3 +22,20 @@ def test_maps_near_the_identity_come_nearer_with_depth():
     betas = [builder.block(layer).conv.parametrizations.weight[0].beta for layer in (1, 2, 10)]
     # log(0.5/l + 1) for l = 1, 2, 10, by a table of logarithms.
     assert betas == pytest.approx([0.405465, 0.223144, 0.048790], abs=1e-6)
+
+
+@pytest.mark.parametrize("stack", ["plain", "reversible"])
+def test_an_example_has_the_parts_of_the_network_and_draws_nothing(stack):
+    spec = NetworkSpec(model="gt", norm="lip+batch", norm_place="pre", stack=stack, weight_norm="fix:2/L")
+    torch.manual_seed(0)
+    example = example_block(spec)
+    drawn = torch.rand(1)
+    torch.manual_seed(0)
+    assert torch.equal(torch.rand(1), drawn)
+    kinds = [[type(part) for part in block.parts] for block in (example, Builder(spec).block(1))]
+    assert kinds[0] == kinds[1] and len(kinds[0]) == (2 if stack == "plain" else 4)
+
+
+def test_the_parts_of_a_block_are_its_layers_and_norms():
+    block = Builder(NetworkSpec(norm="lip+layer", norm_place="sum", mlp="2x", residual="identity")).block(1)
+    assert block.parts == [block.conv, block.sum_norm, block.mlp.conv, block.mlp.sum_norm]

@@ -10,13 +10,14 @@ import torch
 from networks import bare, network_of
 from torch import nn
 
-from lipgnn.catalog import ATTENTION_MODELS, FEATURE_NORMS, MODELS, STACKS
+from lipgnn.catalog import FEATURE_NORMS, MODELS, STACKS, models_with
 from lipgnn.errors import UsageError
 from lipgnn.network.blocks import Branch
 from lipgnn.network.build import ACTIVATIONS
 from lipgnn.network.deep import DeepGNN
 from lipgnn.spec.run import RunSpec
 
+ATTENTION_MODELS = models_with("attention")
 NORMS = ["none", *FEATURE_NORMS]
 PAIRS = [
     *itertools.product(MODELS, NORMS),

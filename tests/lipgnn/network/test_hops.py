@@ -3,6 +3,7 @@
 import pytest
 import torch
 from networks import bare
+from toys import SilentLayer, SpeakingLayer
 
 from lipgnn.network.hops import Hop, convolve, per_block, targets_of
 from lipgnn.nn import GATConv, GGNNConv, GINConv
@@ -20,8 +21,8 @@ def graph():
 def neighbourhood(graph):
     """The hops of a sample that leaves nothing out, its inputs, and its outputs, for two layers."""
     sampler = dgl.dataloading.NeighborSampler([-1, -1])
-    inputs, outputs, blocks = sampler.sample(dgl.remove_self_loop(graph), torch.tensor([4, 0, 17]))
-    return [Hop.of_block(block) for block in blocks], inputs, outputs
+    inputs, outputs, flows = sampler.sample(dgl.remove_self_loop(graph), torch.tensor([4, 0, 17]))
+    return [Hop.of_message_flow(flow) for flow in flows], inputs, outputs
 
 
 @pytest.mark.parametrize("model", ["gat", "gt", "ggnn", "gin"])
@@ -62,6 +63,16 @@ def test_batch_norm_sees_the_targets_alone(neighbourhood):
     torch.testing.assert_close(conv.apply_func[1].running_mean, 0.1 * rows.mean(0))
 
 
+@pytest.mark.parametrize("layer, flows", [(SilentLayer(4), True), (SpeakingLayer(4), False)])
+def test_a_layer_that_does_not_say_what_it_keeps_sees_the_targets_alone(neighbourhood, layer, flows):
+    hops, inputs, _ = neighbourhood
+    x, seen = torch.randn(len(inputs), 4), []
+    layer.register_forward_pre_hook(lambda module, arguments: seen.append(arguments[0].is_block))
+    on_flow = layer(hops[0].to_message_flow(), x)
+    torch.testing.assert_close(convolve(layer, hops[0], x), on_flow)
+    assert seen == [True, flows]
+
+
 def test_every_node_of_a_hop_has_its_self_loop_and_targets_come_first(neighbourhood):
     hops, inputs, outputs = neighbourhood
     for hop in hops:
@@ -72,12 +83,12 @@ def test_every_node_of_a_hop_has_its_self_loop_and_targets_come_first(neighbourh
     assert torch.equal(inputs[: len(outputs)], outputs)
 
 
-def test_a_hop_as_a_block_has_the_edges_of_its_targets(neighbourhood):
+def test_a_hop_as_a_message_flow_graph_has_the_edges_of_its_targets(neighbourhood):
     hop = neighbourhood[0][0]
-    block = hop.to_block()
-    assert (block.num_src_nodes(), block.num_dst_nodes()) == (hop.graph.num_nodes(), hop.targets)
+    flow = hop.to_message_flow()
+    assert (flow.num_src_nodes(), flow.num_dst_nodes()) == (hop.graph.num_nodes(), hop.targets)
     nodes = torch.arange(hop.targets)
-    assert torch.equal(block.in_degrees(nodes), hop.graph.in_degrees(nodes))
+    assert torch.equal(flow.in_degrees(nodes), hop.graph.in_degrees(nodes))
 
 
 def test_one_graph_serves_all_blocks_and_a_list_each(graph, neighbourhood):

@@ -10,14 +10,15 @@ import torch
 from networks import bare
 from torch import nn
 
-from lipgnn.catalog import ATTENTION_MODELS, FEATURE_NORMS, MODELS
+from lipgnn.catalog import FEATURE_NORMS, MODELS, models_with
 from lipgnn.errors import UsageError
 from lipgnn.network.deep import DeepGNN
 from lipgnn.network.recompute import run_blocks
 from lipgnn.network.reversible import halves, run_reversible
-from lipgnn.nn.attention import spread_of
+from lipgnn.nn.spread import spread_of
 from lipgnn.training.divergence import first_nonfinite_output
 
+ATTENTION_MODELS = models_with("attention")
 PAIRS = [
     *itertools.product(MODELS, ["none", *FEATURE_NORMS]),
     *itertools.product(ATTENTION_MODELS, ["lip", "lip+pair", "lip+batch"]),

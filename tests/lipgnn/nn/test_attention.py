@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-
 import numpy as np
 import pytest
 import torch
@@ -11,10 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from lipgnn.errors import DataError, UsageError
+from lipgnn.errors import DataError
 from lipgnn.nn import GATConv, TransformerConv
-from lipgnn.nn.attention import aggregate, certified_bound, check_in_degrees, named_score_norm, spread_of
-from lipgnn.norms import DotProductLipschitzNorm, LipschitzNorm
+from lipgnn.nn.attention import aggregate, check_in_degrees
+from lipgnn.nn.contract import acts_alike, is_local, keeps_statistics
+from lipgnn.nn.spread import spread_of
+from lipgnn.norms import DotProductLipschitzNorm
+from lipgnn.spec.network import NetworkSpec
 
 
 class Twice(nn.Module):
@@ -32,18 +33,6 @@ def test_aggregate_is_the_softmax_weighted_sum(data, reference):
     expected = reference.attend(reference.edges_of(graph), scores.squeeze(-1).numpy(), value.numpy())
     np.testing.assert_allclose(out.numpy(), expected[0], atol=1e-12)
     np.testing.assert_allclose(attention.squeeze(-1).numpy(), expected[1], atol=1e-12)
-
-
-def test_spread_is_the_entropy_of_every_node_and_its_largest_weight(reference):
-    graph = reference.build([(0, 0), (1, 0), (2, 0), (0, 1), (2, 1)], nodes=3)
-    weights = torch.tensor([[0.2, 1.0], [0.3, 0.0], [0.5, 0.0], [0.25, 0.5], [0.75, 0.5]])
-    entropy, largest = spread_of(graph, weights)
-    for node, edges in ((0, [0, 1, 2]), (1, [3, 4])):
-        for head in (0, 1):
-            own = [weights[edge, head].item() for edge in edges]
-            assert entropy[node, head].item() == pytest.approx(-sum(p * math.log(p) for p in own if p))
-            assert largest[node, head].item() == pytest.approx(max(own))
-    assert entropy[2].tolist() == [0, 0]
 
 
 @pytest.mark.parametrize("kernel", ["auto", "dgl"])
@@ -98,53 +87,44 @@ def test_nodes_without_in_edges_are_counted_and_the_first_five_named(reference):
     check_in_degrees(reference.small_graph(), allow_zero=False)
 
 
-def test_score_norm_by_name_as_module_or_not_at_all():
-    module = nn.Identity()
-    named = {"lip": LipschitzNorm, "other": nn.Identity}
-    assert named_score_norm(None, named) is None
-    assert named_score_norm(module, named) is module
-    assert isinstance(named_score_norm("lip", named), LipschitzNorm)
-    with pytest.raises(UsageError, match="Unknown score norm 'lib'") as caught:
-        named_score_norm("lib", named)
-    assert caught.value.hint == "Did you mean 'lip'? Valid: lip, other."
+class Silent(nn.Module):
+    """A score norm that says nothing of itself."""
+
+    def forward(self, graph, *arguments):
+        return torch.zeros(graph.num_edges(), 4, 1)
 
 
-@settings(max_examples=30, deadline=None)
-@given(data=st.data(), complete=st.sampled_from(["loops", "nothing"]), kappa=st.sampled_from([0.5, 4.0]))
-def test_certified_bound_sums_over_the_neighbourhoods_a_node_feeds(data, complete, kappa, reference):
-    graph = data.draw(reference.graphs(complete=complete))
-    expected = reference.certified_bound(
-        reference.edges_of(graph),
-        graph.num_nodes(),
-        lambda n: math.exp(1 / kappa) / math.sqrt(n) + math.sqrt(8) / kappa,
+@pytest.mark.parametrize("kind", [GATConv, TransformerConv])
+def test_a_layer_looks_as_far_as_its_score_norm(kind):
+    assert is_local(kind(3, 2, 4)) and is_local(kind(3, 2, 4, norm="lip"))
+    silent = kind(3, 2, 4, norm=Silent())
+    assert not is_local(silent) and not acts_alike(silent) and keeps_statistics(silent)
+    assert not is_local(GATConv(3, 2, 4, norm="lip-released"))
+    assert not is_local(TransformerConv(3, 2, 4, norm=DotProductLipschitzNorm(query_norm="graph")))
+
+
+@pytest.mark.parametrize("kind", [GATConv, TransformerConv])
+def test_a_score_norm_that_says_nothing_is_neither_certified_nor_fused(kind, reference):
+    layer = kind(3, 2, 4, norm=Silent())
+    assert layer.certified(reference.small_graph()).reason == "Silent says no certified bound"
+    assert layer.lipschitz_bound(reference.small_graph()) == torch.inf
+    assert layer.kernel_on(torch.device("cpu")) is None
+
+
+@pytest.mark.parametrize("kind, skip", [(GATConv, "own"), (TransformerConv, "own"), (TransformerConv, "none")])
+def test_layers_are_made_as_a_specification_says(kind, skip):
+    spec = NetworkSpec(
+        model="gat" if kind is GATConv else "gt",
+        hidden=4,
+        heads=3,
+        norm="lip+layer",
+        kappa=2.5,
+        attn_dropout=0.25,
+        kernel="dgl",
+        skip=skip,
     )
-    assert certified_bound(graph, LipschitzNorm(kappa=kappa)) == pytest.approx(expected, rel=1e-12)
-    assert certified_bound(graph, DotProductLipschitzNorm(kappa=kappa)) == pytest.approx(expected, rel=1e-12)
-
-
-def test_certified_bound_adds_what_all_nodes_share(reference):
-    graph = reference.small_graph()
-    local = reference.certified_bound(
-        reference.edges_of(graph), 7, lambda n: math.exp(0.5) / math.sqrt(n) + math.sqrt(2) / 2
-    )
-    norm = DotProductLipschitzNorm(kappa=2.0, query_norm="graph")
-    assert certified_bound(graph, norm) == pytest.approx(local + math.sqrt(2) / 2, rel=1e-12)
-
-
-@pytest.mark.parametrize("norm", [None, nn.Identity()])
-def test_no_bound_without_a_norm_that_certifies_one(norm, reference):
-    assert certified_bound(reference.small_graph(), norm) == math.inf
-
-
-def test_a_bound_is_of_its_own_norm_also_where_a_graph_has_seen_others(reference):
-    """A norm of somebody else's, whose name does not tell one from the other, is asked every time."""
-    graph = reference.small_graph()
-
-    class Own(LipschitzNorm):
-        def extra_repr(self):
-            return ""
-
-    for kind in (LipschitzNorm, Own):
-        bounds = [certified_bound(graph, kind(kappa=kappa)) for kappa in (1.0, 4.0, 1.0)]
-        assert bounds[0] == bounds[2] > bounds[1]
-        assert bounds[0] == certified_bound(reference.small_graph(), kind(kappa=1.0))
+    layer = kind.from_spec(spec, 6)
+    assert (layer.num_heads, layer.out_feats, layer.norm.kappa) == (3, 2, 2.5)
+    assert (layer.attn_drop.p, layer.feat_drop.p, layer.kernel) == (0.25, 0.0, "dgl")
+    if kind is TransformerConv:
+        assert (layer.skip is None) == (skip == "none")

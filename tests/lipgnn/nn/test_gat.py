@@ -247,8 +247,18 @@ def test_without_a_norm_there_is_no_bound_even_for_zero_weights(reference):
 
 @pytest.mark.parametrize("slope", [1.5, -1.5])
 def test_no_bound_for_a_leaky_relu_steeper_than_one(slope, reference):
-    with pytest.raises(UsageError, match=f"negative_slope {slope}"):
-        GATConv(4, 2, 3, norm="lip", negative_slope=slope).lipschitz_bound(reference.small_graph())
+    bound = GATConv(4, 2, 3, norm="lip", negative_slope=slope).certified(reference.small_graph())
+    assert bound.value == math.inf and f"negative_slope {slope}" in bound.reason
+
+
+def test_a_steep_activation_stretches_the_bound_and_an_unknown_one_has_none(reference):
+    graph = reference.small_graph()
+    plain, steep, unknown = (
+        reference.redraw(GATConv(4, 2, 3, norm="lip", activation=activation), seed=1).certified(graph)
+        for activation in (nn.ReLU(), nn.ELU(alpha=3.0), torch.sin)
+    )
+    assert steep.value == pytest.approx(3 * plain.value)
+    assert "activation sin is not known" in unknown.reason
 
 
 @pytest.mark.parametrize("norm", [name for name in SCORE_NORMS if name != "lip"])

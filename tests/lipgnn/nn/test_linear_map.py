@@ -2,8 +2,8 @@ import pytest
 import torch
 from torch import nn
 
-from lipgnn.catalog import parse_weight_norm
 from lipgnn.nn import GATConv, GCNConv, GINConv, LinearMap, Mlp, TransformerConv, bound_weights, initialize
+from lipgnn.spec.weight_norm import parse_weight_norm
 
 LAYERS = {
     "gat": lambda: GATConv(6, 2, 3),

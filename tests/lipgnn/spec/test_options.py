@@ -39,7 +39,7 @@ def test_a_refusal_names_the_limits_that_there_are(name, value, message):
 
 
 def test_the_choices_are_those_of_the_catalog():
-    assert OPTIONS["word"].metadata["choices"] == ("a", "b")
+    assert tuple(OPTIONS["word"].metadata["choices"]) == ("a", "b")
     assert checked(OPTIONS["word"], "b") == "b"
 
 

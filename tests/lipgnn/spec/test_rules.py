@@ -22,7 +22,7 @@ PLAIN = {
 }
 REFUSED = [
     ({"model": "gcn", "norm": "lip"}, "acts on attention scores, and model 'gcn' has none"),
-    ({"model": "gt", "norm": "lip-source"}, "of the additive scores of gat, and the model is 'gt'"),
+    ({"model": "gt", "norm": "lip-source"}, "is of additive scores, and those of model 'gt' are dot-product"),
     ({"model": "ggnn", "weight_norm": "fix:1"}, "Weight norms bound linear maps"),
     ({"model": "ggnn", "init": "orthogonal"}, "--init orthogonal draws linear maps"),
     ({"init": "zero-last", "residual": "none"}, "nothing would be left"),

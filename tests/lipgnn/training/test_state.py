@@ -3,6 +3,7 @@ import math
 
 import pytest
 import torch
+from toys import TOYS, options_of
 
 from lipgnn.training.checkpoint import CheckpointFile
 from lipgnn.training.state import Diverged, Training
@@ -77,6 +78,15 @@ def test_without_dropout_an_evaluation_is_the_forward_of_the_next_epoch(training
 @pytest.mark.parametrize("options", [{"dropout": 0.1}, {"attn_dropout": 0.1}, {"norm": "lip+batch"}])
 def test_what_differs_in_training_is_evaluated_on_its_own(training, options):
     assert not training(**{"dropout": 0, "attn_dropout": 0, "norm": "lip", **options})._shares_forward
+
+
+@pytest.mark.usefixtures("toys")
+@pytest.mark.parametrize("toy", TOYS)
+def test_what_does_not_say_that_it_is_the_same_in_training_is_evaluated_on_its_own(training, toy):
+    for speech, shares in (("silent", False), ("speaking", True)):
+        state = training(dropout=0, attn_dropout=0, **options_of(toy, speech))
+        assert state._shares_forward == shares
+        assert state.step().grad_norm > 0
 
 
 def test_the_device_is_waited_for_twice_an_epoch(training, monkeypatch):

@@ -6,7 +6,9 @@ import networkx
 import pytest
 import torch
 from networks import network_of
+from toys import TOYS, options_of
 
+from lipgnn.catalog import FEATURE_NORMS, MODELS, NORM_PLACES, SCORE_NORMS
 from lipgnn.runtime import dgl
 from lipgnn.spec.sources import resolve
 from lipgnn.tasks import load
@@ -38,26 +40,27 @@ def by_the_book(network, data, items):
     return network(graph, features)[roots]
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"model": "gat"},
-        {"model": "gat", "norm": "none"},
-        {"model": "gat", "norm": "lip", "kappa": "0.25"},
-        {"model": "gat", "norm": "lip+layer"},
-        {"model": "gat", "norm": "lip+layer", "norm_place": "branch"},
-        {"model": "gat", "norm": "pair"},
-        {"model": "gat", "norm": "lip", "batch_size": "4"},
-        {"model": "gat", "norm": "lip", "layers": "2"},
-        {"model": "gat", "norm": "lip", "layers": "6"},
-        {"model": "gt", "norm": "lip"},
-        {"model": "gcn"},
-        {"model": "gin"},
-        {"model": "ggnn"},
-        {"model": "gat", "norm": "lip", "stack": "reversible", "norm_place": "branch"},
-    ],
-    ids=lambda options: " ".join(options.values()),
-)
+# Every layer of the catalog with every score norm it takes, and every feature norm at every place. What the released
+# code computes depends on how the nodes are numbered, which is another numbering here.
+SCORED = [
+    {"model": model, "norm": norm}
+    for model, entry in MODELS.items()
+    for norm in ["none", *(name for name, score in SCORE_NORMS.items() if entry.attention in score.attention)]
+    if norm != "lip-released"
+]
+NORMED = [{"norm": f"lip+{norm}", "norm_place": place} for norm in FEATURE_NORMS for place in NORM_PLACES]
+# And where work is saved in other ways, or in none.
+FURTHER = [
+    {"norm": "lip", "kappa": "0.25"},
+    {"norm": "lip", "batch_size": "4"},
+    {"norm": "lip", "layers": "2"},
+    {"norm": "lip", "layers": "6"},
+    {"norm": "lip", "mlp": "2x"},
+    {"norm": "lip", "stack": "reversible", "norm_place": "branch"},
+]
+
+
+@pytest.mark.parametrize("options", [*SCORED, *NORMED, *FURTHER], ids=lambda options: " ".join(options.values()))
 def test_logits_and_gradients_are_those_of_whole_trees_batched_by_dgl(make, options):
     batches, network, data = make(**options)
     twin = copy.deepcopy(network)
@@ -100,6 +103,17 @@ def test_work_is_saved_where_that_is_exact(make, options, shared, narrow):
     batch = next(iter(batches.epoch(1)))
     assert isinstance(batch.graph, list) == narrow
     assert (narrow and batch.graph[0].rows is not None) == shared
+
+
+@pytest.mark.parametrize("toy", TOYS)
+@pytest.mark.usefixtures("toys")
+def test_a_part_that_does_not_say_that_it_is_local_is_computed_on_whole_trees(make, toy):
+    for speech, narrow in (("silent", False), ("speaking", True)):
+        batches, network, data = make(**options_of(toy, speech))
+        batch = next(iter(batches.epoch(1)))
+        assert isinstance(batch.graph, list) == narrow
+        ours = batch.of_items(network(batch.graph, batch.features))
+        torch.testing.assert_close(ours, by_the_book(network, data, batch.items), rtol=1e-4, atol=1e-5)
 
 
 def test_an_epoch_has_every_training_graph_once_in_an_order_of_its_own(make):

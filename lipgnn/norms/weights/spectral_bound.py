@@ -1,4 +1,4 @@
-"""Weight norms: linear maps whose largest singular value is bounded, and maps near the identity."""
+"""Linear maps whose largest singular value is bounded."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
-from lipgnn.norms.scores import nonzero
+from lipgnn.norms.lengths import nonzero
 
 # Of power iteration after a step of training: where two values are close, one step leaves the larger up to a third
 # behind, twenty some percent.
@@ -60,40 +60,6 @@ class SpectralBound(nn.Module):
 
     def extra_repr(self) -> str:
         return f"limit={self.limit:.4g}, fixed={self.fixed}, heads={self.heads}"
-
-
-class NearIdentity(nn.Module):
-    """W ↦ (1 − β) I + β W, for square maps.
-
-    Reference: Chen et al., "Simple and Deep Graph Convolutional Networks" (GCNII), ICML 2020, equation 5.
-    """
-
-    def __init__(self, beta: float):
-        super().__init__()
-        self.beta = beta
-
-    def forward(self, weight: torch.Tensor) -> torch.Tensor:
-        """(W, W) → (W, W)."""
-        identity = torch.eye(len(weight), dtype=weight.dtype, device=weight.device)
-        return torch.lerp(identity, weight, self.beta)
-
-    def extra_repr(self) -> str:
-        return f"beta={self.beta:.4g}"
-
-
-class Scaled(nn.Module):
-    """b ↦ s · b."""
-
-    def __init__(self, factor: float):
-        super().__init__()
-        self.factor = factor
-
-    def forward(self, bias: torch.Tensor) -> torch.Tensor:
-        """Of any shape."""
-        return self.factor * bias
-
-    def extra_repr(self) -> str:
-        return f"factor={self.factor:.4g}"
 
 
 @torch.no_grad()

@@ -5,7 +5,7 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
-from lipgnn.norms import NearIdentity, SpectralBound, advance_all
+from lipgnn.norms import SpectralBound, advance_all
 
 
 def by_head(weight, heads):
@@ -98,9 +98,3 @@ def test_all_bounds_of_a_network_advance_each_by_its_own_shape_and_are_saved(ref
         lengths = torch.linalg.matrix_norm(by_head(linear.weight, heads), 2)
         torch.testing.assert_close(lengths, torch.full_like(lengths, 2.0))
     assert {"0.parametrizations.weight.0.u", "3.parametrizations.weight.0.v"} <= network.state_dict().keys()
-
-
-def test_near_identity(reference):
-    weight = reference.normal(0, 4, 4)
-    expected = [[0.7 * (i == j) + 0.3 * weight[i, j] for j in range(4)] for i in range(4)]
-    torch.testing.assert_close(NearIdentity(0.3)(weight), torch.tensor(expected).double())

@@ -1,0 +1,71 @@
+"""The kinds of layers, by name; a new one is one class in `lipgnn.nn` and one entry here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from lipgnn.catalog.entry import Entry
+from lipgnn.catalog.norms import ADDITIVE, DOT_PRODUCT, NO_NORM
+
+
+@dataclass(frozen=True, kw_only=True)
+class LayerEntry(Entry):
+    """A kind of layer, with what has to be known of it before there is one; its class says the same (see lipgnn.nn).
+
+    Attributes
+    ----------
+    attention : the kind of its attention; None where it has none.
+    linear_maps : whether weight norms and initializations find linear maps in it.
+    value_map : whether one linear map leads from features to what a node adds up of its neighbours.
+    linear_skip : whether it has a linear skip of its own.
+    """
+
+    attention: str | None = None
+    linear_maps: bool = False
+    value_map: bool = False
+    linear_skip: bool = False
+
+
+MODELS: dict[str, LayerEntry] = {
+    "gat": LayerEntry(
+        "graph attention network (Veličković et al. 2018)",
+        implementation="lipgnn.nn.gat:GATConv",
+        attention=ADDITIVE,
+        linear_maps=True,
+        value_map=True,
+    ),
+    "gt": LayerEntry(
+        "graph transformer with linear skip (Shi et al. 2021)",
+        # The paper's dot-product formula has no further constant, the additive one has 4.
+        {"kappa": 1.0},
+        implementation="lipgnn.nn.transformer:TransformerConv",
+        attention=DOT_PRODUCT,
+        linear_maps=True,
+        value_map=True,
+        linear_skip=True,
+    ),
+    # These have no attention scores for the default norm to act on.
+    "gcn": LayerEntry(
+        "graph convolution (Kipf & Welling 2017)",
+        {"norm": NO_NORM},
+        implementation="lipgnn.nn.gcn:GCNConv",
+        linear_maps=True,
+        value_map=True,
+    ),
+    "gin": LayerEntry(
+        "graph isomorphism network (Xu et al. 2019)",
+        {"norm": NO_NORM},
+        implementation="lipgnn.nn.gin:GINConv",
+        linear_maps=True,
+    ),
+    "ggnn": LayerEntry(
+        "gated graph network, one step a layer (Li et al. 2016)",
+        {"norm": NO_NORM},
+        implementation="lipgnn.nn.ggnn:GGNNConv",
+    ),
+}
+
+
+def models_with(fact: str) -> list[str]:
+    """The names of the layers whose entry says so: attention, linear_maps, value_map or linear_skip."""
+    return [name for name, entry in MODELS.items() if getattr(entry, fact)]

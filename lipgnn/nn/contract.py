@@ -1,0 +1,111 @@
+"""What a layer owes the rest of the program, and how the rest reads it.
+
+A layer says what is true of it by attributes and methods of its class, which the protocol below names. Most of them
+need not be there: whoever reads a fact goes through the functions of this module and of `lipgnn.norms.contract`, and
+what a class does not say is taken for the careful case, never for the convenient one. An unknown layer is not local,
+counts out-edges, keeps statistics, and has neither attention, nor linear maps, nor a certified bound.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol
+
+import torch
+from torch import nn
+
+from lipgnn.nn.linear_map import LinearMap
+from lipgnn.nn.spread import Spread
+from lipgnn.norms.bound import Bound
+from lipgnn.norms.contract import certified, is_local, keeps_statistics, said
+from lipgnn.runtime import dgl
+from lipgnn.spec.network import NetworkSpec
+
+__all__ = [
+    "Layer",
+    "acts_alike",
+    "attention_of",
+    "certified",
+    "is_local",
+    "keeps_statistics",
+    "maps_of",
+    "own_skip",
+    "score_norm_of",
+    "value_map_of",
+]
+
+
+class Layer(Protocol):
+    """A layer on graphs: a module called as `layer(graph, x)`, (N, W) → (N, W) or (N, H, D) with H·D = W.
+
+    Attributes
+    ----------
+    local : whether what becomes of a node depends on its in-neighbours and itself alone, and on how many edges leave
+        them if it `counts_out_edges`.
+    counts_out_edges : whether it depends on these numbers, as GCN does: nodes whose in-neighbours are alike may then
+        become different.
+    keeps_statistics : whether it sees the batch in training and keeps statistics of it for evaluation, as the
+        BatchNorm in GIN does. Where only some nodes' outputs are wanted, such a layer is called with a message-flow
+        graph and the features of its sources, so that it sees no node that is dropped afterwards.
+    attention : the kind of its attention, "additive" or "dot-product"; None where it has none. A layer with attention
+        has `num_heads`, its score norm or None as `norm`, `spread`, and a call with `get_attention=True` that returns
+        the output and the weights (E, H, 1).
+    linear_skip : whether its attribute `skip` is a linear map past everything else, or None to be without it.
+    maps : its linear maps, which weight norms bound and initializations draw.
+    value_map : the one of them from features to what a node adds up of its neighbours.
+    """
+
+    local: bool
+    counts_out_edges: bool
+    keeps_statistics: bool
+    attention: str | None
+    linear_skip: bool
+    maps: Sequence[LinearMap]
+    value_map: LinearMap
+
+    @classmethod
+    def from_spec(cls, spec: NetworkSpec, width: int) -> Layer:
+        """The layer of this network, from features of `width` channels to as many; every layer needs this."""
+        ...
+
+    def values(self, x: torch.Tensor) -> torch.Tensor:
+        """What `value_map` makes of features, (N, W) → (N, W), without a bias."""
+        ...
+
+    def certified(self, graph: dgl.DGLGraph) -> Bound:
+        """The Lipschitz constant of the layer on `graph`, or the reason why none is known."""
+        ...
+
+    def spread(self, graph: dgl.DGLGraph, x: torch.Tensor) -> Spread:
+        """How evenly every node's attention is spread, of a layer in evaluation."""
+        ...
+
+
+def acts_alike(layer: nn.Module) -> bool:
+    """Whether nodes with the same in-neighbours become the same, whatever else there is in the graph."""
+    return is_local(layer) and not said(layer, "counts_out_edges", True)
+
+
+def attention_of(layer: nn.Module) -> str | None:
+    """The kind of a layer's attention, if it says that it has one."""
+    return said(layer, "attention", None)
+
+
+def maps_of(layer: nn.Module) -> Sequence[LinearMap]:
+    """The linear maps of a layer, as far as it names them."""
+    return said(layer, "maps", ())
+
+
+def value_map_of(layer: nn.Module) -> LinearMap | None:
+    """The map of a layer from features to what a node adds up of its neighbours, if it names one."""
+    return said(layer, "value_map", None)
+
+
+def own_skip(layer: nn.Module) -> nn.Linear | None:
+    """The linear skip of a layer, if it says that it has one and it was not taken away."""
+    return layer.skip if said(layer, "linear_skip", False) else None
+
+
+def score_norm_of(layer: nn.Module) -> nn.Module | None:
+    """The score norm of a layer with attention, if there is one."""
+    return layer.norm if attention_of(layer) else None

@@ -1,0 +1,1 @@
+"""Score norms, one per file: attention scores divided by a bound, before the softmax."""

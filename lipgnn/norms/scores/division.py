@@ -1,0 +1,52 @@
+"""How scores are divided by lengths of features of any size, exactly and with gradients.
+
+Every quantity is first divided by its own detached magnitude, so nothing is squared or multiplied that could overflow,
+and where a whole neighbourhood is zero the divisor is 1.
+"""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from lipgnn.errors import UsageError
+from lipgnn.norms.lengths import safe_length
+from lipgnn.runtime import dgl
+
+fn = dgl.function
+
+
+def longest_neighbour(graph: dgl.DGLGraph, length: torch.Tensor) -> torch.Tensor:
+    """Maximum of `length` (N, H, 1) over the in-neighbours of every node; 0 where there are none."""
+    longest = dgl.ops.copy_u_max(graph, length)
+    # For a node without in-edges DGL gives -inf, and sends its gradient to node 0.
+    has_neighbours = (graph.in_degrees() > 0).view(-1, 1, 1)
+    return torch.where(has_neighbours, longest, torch.zeros_like(longest))
+
+
+def length_over_heads(attn: torch.Tensor) -> torch.Tensor:
+    """‖a‖ over all heads together, (1, H, D) → (1, 1, 1)."""
+    return safe_length(attn.flatten(1)).unsqueeze(-1)
+
+
+def divide(graph: dgl.DGLGraph, scores: torch.Tensor, factor: torch.Tensor, divisor: torch.Tensor) -> torch.Tensor:
+    """scores · factor / divisor on every edge, both of its target node; `factor` carries no gradient.
+
+    Two steps, because DGL differentiates e_div_v through 1/divisor², which would overflow for a small divisor: the
+    size is in the factor, and the divisor is near one.
+    """
+    graph = graph.local_var()
+    graph.edata["scores"] = scores
+    graph.dstdata["factor"] = factor
+    graph.dstdata["divisor"] = divisor
+    graph.apply_edges(fn.e_mul_v("scores", "factor", "scores"))
+    graph.apply_edges(fn.e_div_v("scores", "divisor", "scores"))
+    return graph.edata["scores"]
+
+
+def positive(kappa: float) -> float:
+    """κ as a number, which has to be positive and finite."""
+    if not 0 < kappa < math.inf:
+        raise UsageError(f"kappa must be a positive number, got {kappa!r}.")
+    return float(kappa)

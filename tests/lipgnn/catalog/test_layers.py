@@ -1,0 +1,48 @@
+"""Kinds of layers by name, and that their entries say what their classes say."""
+
+import pytest
+
+from lipgnn import catalog
+from lipgnn.nn.contract import attention_of, maps_of, own_skip, value_map_of
+from lipgnn.norms.contract import said
+from lipgnn.spec.network import NetworkSpec
+
+
+@pytest.fixture(params=catalog.MODELS)
+def entry_and_layer(request):
+    entry = catalog.MODELS[request.param]
+    spec = NetworkSpec(model=request.param, norm="none", hidden=2, heads=2)
+    return entry, entry.load().from_spec(spec, spec.width)
+
+
+def test_what_an_entry_says_of_a_layer_is_what_its_class_says(entry_and_layer):
+    entry, layer = entry_and_layer
+    assert attention_of(layer) == entry.attention
+    assert bool(maps_of(layer)) == entry.linear_maps
+    assert (value_map_of(layer) is not None) == entry.value_map
+    assert (own_skip(layer) is not None) == entry.linear_skip
+
+
+def test_the_map_of_values_is_one_of_the_maps(entry_and_layer):
+    entry, layer = entry_and_layer
+    if entry.value_map:
+        assert layer.value_map.module in [linear.module for linear in layer.maps]
+
+
+def test_every_layer_of_ours_says_how_far_it_looks_and_whether_it_is_certified(entry_and_layer):
+    _, layer = entry_and_layer
+    silent = object()
+    facts = ["local", "counts_out_edges", "keeps_statistics", "certified"]
+    assert silent not in [said(layer, fact, silent) for fact in facts]
+
+
+def test_an_entry_that_says_nothing_has_nothing():
+    entry = catalog.LayerEntry("a layer")
+    assert (entry.attention, entry.linear_maps, entry.value_map, entry.linear_skip) == (None, False, False, False)
+
+
+def test_models_with():
+    assert catalog.models_with("attention") == ["gat", "gt"]
+    assert catalog.models_with("value_map") == ["gat", "gt", "gcn"]
+    assert catalog.models_with("linear_maps") == ["gat", "gt", "gcn", "gin"]
+    assert catalog.models_with("linear_skip") == ["gt"]
