@@ -96,8 +96,9 @@ def show_epochs(found: Mapping[str, Any], table: Path | None, figure: Path | Non
     if table:
         _write_csv(table, rows)
     if figure:
-        from lipgnn.report.figures.draw import draw
-        from lipgnn.report.figures.series import Panel, Point, Series
+        from lipgnn.report.figures import FIGURES
+        from lipgnn.report.figures.figure import draw
+        from lipgnn.report.figures.panel import Panel, Point, Series
 
         layers = [
             Series(
@@ -105,7 +106,8 @@ def show_epochs(found: Mapping[str, Any], table: Path | None, figure: Path | Non
             )
             for layer, column in enumerate(zip(*found["grad_mu"], strict=True))
         ]
-        _write(figure, draw("heat", [Panel(f"run {found['run_id']}", layers)], "grad_mu", _suffix(figure)))
+        panels = [Panel(f"run {found['run_id']}", layers)]
+        _write(figure, draw(FIGURES["heat"], panels, "grad_mu", _suffix(figure)))
     if as_json:
         console.print_json(found)
         return

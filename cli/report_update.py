@@ -21,7 +21,7 @@ def update_page(ctx: click.Context, path: Path) -> int:
     ----------
     ctx : of the command `report`, which also prints the tables.
     """
-    from lipgnn.report.view.blocks import update_blocks
+    from lipgnn.report.view.page_tables import update_tables
 
     for name in ctx.params:
         if name != "update" and ctx.get_parameter_source(name) is ParameterSource.COMMANDLINE:
@@ -36,8 +36,8 @@ def update_page(ctx: click.Context, path: Path) -> int:
             ctx.command.main(words, prog_name=ctx.command_path, standalone_mode=False)
         return out.getvalue()
 
-    after, blocks = update_blocks(before, run)
+    after, tables = update_tables(before, run)
     if after != before:
         write_atomic(path, after.encode())
-    console.note(f"{blocks} table(s) in {str(path)!r}: {'as printed' if after == before else 'printed anew'}.")
+    console.note(f"{tables} table(s) in {str(path)!r}: {'as printed' if after == before else 'printed anew'}.")
     return 0

@@ -24,12 +24,12 @@ def write_atomic(path: Path, content: bytes | memoryview) -> None:
         _sync_directory(path.parent)
 
 
-def publish_once(path: Path, content: bytes) -> bool:
-    """Create `path` with `content` unless it exists; the first publisher wins.
+def create_once(path: Path, content: bytes) -> bool:
+    """Create `path` with `content` unless it exists; the first writer wins.
 
     Returns
     -------
-    whether this call published; False leaves the earlier file as it was.
+    whether this call created it; False leaves the earlier file as it was.
     """
     with _temporary(path, content) as temporary:
         try:

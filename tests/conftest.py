@@ -140,7 +140,7 @@ def load_for():
 
 @pytest.fixture(scope="session")
 def result_row():
-    """A run as results have it: result_row(norm="lip", seed=1, test_score=0.8); val_score is test_score unless given."""
+    """A run as results have it: result_row(norm="lip", seed=1, test_score=0.8); val_score is the same unless given."""
     from lipgnn.files import sha256, to_json
     from lipgnn.spec.run import RunSpec
 

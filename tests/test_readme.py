@@ -48,7 +48,7 @@ def test_readme_tells_every_command():
     from cli.main import COMMANDS
 
     for command in COMMANDS:
-        assert f"lipgnn {command}" in TEXTS["README.md"], command
+        assert re.search(rf"(`|^)lipgnn {command}\b", TEXTS["README.md"], flags=re.MULTILINE), command
 
 
 @pytest.mark.parametrize("page", PAGES)
@@ -102,6 +102,13 @@ def test_the_guide_tells_every_column_of_a_result(result_row):
 
     for column in result_row():
         assert column in FIELDS or f"`{column}`" in TEXTS["lipgnn/guide/results-and-files.md"], column
+
+
+def test_the_guide_tells_every_figure():
+    from lipgnn.report.figures import FIGURES
+
+    for name in FIGURES:
+        assert f"| `{name}` |" in TEXTS["lipgnn/guide/tables.md"], name
 
 
 def test_the_guide_tells_every_exit_code():

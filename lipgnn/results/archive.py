@@ -1,7 +1,7 @@
-"""The rows of a study that are kept with the code, in studies/NAME.csv of the folder of results. No torch here.
+"""The archive: rows of studies that stand with the code, in studies/NAME.csv of the folder of results. No torch here.
 
 They count as results in every clone, so hours of computing add up: a sweep adds the rows of its runs to the file and
-never drops one. What runs of a study recorded is kept in studies/NAME/, a file a run.
+never drops one. What runs of a study recorded is in studies/NAME/, a file a run.
 """
 
 from __future__ import annotations
@@ -12,19 +12,19 @@ from pathlib import Path
 
 from lipgnn.errors import UsageError
 from lipgnn.files import ensure_writable, write_atomic
-from lipgnn.results.recordings import publish_recordings
+from lipgnn.results.recordings import archive_recordings
 from lipgnn.results.rows import Results, Row, read_results
 from lipgnn.results.store import Store, to_csv
 from lipgnn.spec.study import Choice, Study, identity
 
 
-def kept_path(results: Path, study: str) -> Path:
-    """The file of a study in a folder of results."""
+def archive_path(results: Path, study: str) -> Path:
+    """The file of a study in the archive of a folder of results."""
     return results / "studies" / f"{study}.csv"
 
 
-def read_kept(path: Path) -> list[Row]:
-    """The rows of a file; none where there is no file.
+def read_archive(path: Path) -> list[Row]:
+    """The rows of a file of the archive; none where there is no file.
 
     Raises
     ------
@@ -33,32 +33,31 @@ def read_kept(path: Path) -> list[Row]:
     return read_results([path]).rows if path.exists() else []
 
 
-def read_all_kept(results: Path) -> list[Row]:
-    """The rows of all studies in a folder of results."""
-    return [row for path in sorted((results / "studies").glob("*.csv")) for row in read_kept(path)]
+def read_all_archives(results: Path) -> list[Row]:
+    """The archived rows of all studies in a folder of results."""
+    return [row for path in sorted((results / "studies").glob("*.csv")) for row in read_archive(path)]
 
 
-def keep(results: Path, study: Study, *, anew: Iterable[str] = ()) -> tuple[Path, int]:
-    """Add the finished runs of a study to its file.
+def add_to_archive(results: Path, study: Study, *, anew: Iterable[str] = ()) -> tuple[Path, int]:
+    """Add the finished runs of a study to its file in the archive.
 
     Only runs as the study says count, of every scale and protocol; runs with options changed on the way do not.
 
     Parameters
     ----------
-    anew : ids of runs that were computed again; for these the store's row takes the place of the kept one.
+    anew : ids of runs that were computed again; for these the store's row takes the place of the archived one.
 
     Returns
     -------
     the file, and how many rows it has now.
     """
-    path = kept_path(results, study.name)
+    path = archive_path(results, study.name)
     known = dict.fromkeys(key for choice in study.choices() for key in choice.identities())
     order = {key: number for number, key in enumerate(known)}
     anew = set(anew)
-    rows = {_key(row): row for row in read_kept(path)}
-    for row in Store(results).published():
-        kept = rows.get(_key(row))
-        if identity(row) in order and (kept is None or row["run_id"] in anew):
+    rows = {_key(row): row for row in read_archive(path)}
+    for row in Store(results).finished():
+        if identity(row) in order and (_key(row) not in rows or row["run_id"] in anew):
             rows[_key(row)] = row
     # A stable sort: rows that are no part of the study stay behind the others as they were.
     ordered = sorted(rows.values(), key=lambda row: order.get(identity(row), len(order)))
@@ -68,25 +67,25 @@ def keep(results: Path, study: Study, *, anew: Iterable[str] = ()) -> tuple[Path
         if not path.exists() or path.read_bytes() != content:
             write_atomic(path, content)
         if study.record:
-            publish_recordings(Store(results), (row["run_id"] for row in ordered), path.with_suffix(""))
+            archive_recordings(Store(results), (row["run_id"] for row in ordered), path.with_suffix(""))
     return path, len(ordered)
 
 
-def results_of(
+def results_of_study(
     study: Study, results: Path, sources: Sequence[Path] = (), *, scale: str | None = None, protocol: str | None = None
 ) -> tuple[Results, Choice]:
     """The results of a study at one scale by one protocol; the default scale is the first that has any.
 
     Parameters
     ----------
-    results : a folder of results: the rows kept of the study, and the runs of the store that are its own.
+    results : a folder of results: the archived rows of the study, and the runs of the store that are its own.
     sources : stores and CSV files to read instead.
 
     Raises
     ------
     UsageError : there are none; the hint says what computes them.
     """
-    found = read_results(sources) if sources else _kept_and_stored(study, results)
+    found = read_results(sources) if sources else _archived_and_stored(study, results)
     choices = [study.choose(scale, protocol)]
     if scale is None:
         choices += [study.choose(name, protocol) for name in study.parts if name and name != choices[0].scale]
@@ -98,22 +97,22 @@ def results_of(
     for choice, rows in chosen.items():
         if rows:
             return Results(rows, found.stores, found.notes, found.files), choice
-    where = ", ".join(repr(str(source)) for source in sources or (kept_path(results, study.name), results))
+    where = ", ".join(repr(str(source)) for source in sources or (archive_path(results, study.name), results))
     words = shlex.join(["lipgnn", "sweep", *choices[0].words()])
     raise UsageError(f"No results of study {study.name!r} in {where}.", f"Compute them: {words}")
 
 
-def _kept_and_stored(study: Study, results: Path) -> Results:
-    """Kept rows first: they are what was published."""
-    path = kept_path(results, study.name)
-    kept = read_results([path]) if path.exists() else Results([], [], [])
-    if next(Store(results).published(), None) is None:
-        return kept
+def _archived_and_stored(study: Study, results: Path) -> Results:
+    """Archived rows first: they are those that the pages show."""
+    path = archive_path(results, study.name)
+    archived = read_results([path]) if path.exists() else Results([], [], [])
+    if next(Store(results).finished(), None) is None:
+        return archived
     stored = read_results([results])
-    keys = {_key(row) for row in kept.rows}
+    keys = {_key(row) for row in archived.rows}
     own = {key for choice in study.choices() for key in choice.identities()}
     further = [row for row in stored.rows if _key(row) not in keys and identity(row) in own]
-    return Results([*kept.rows, *further], stored.stores, [*kept.notes, *stored.notes], kept.files)
+    return Results([*archived.rows, *further], stored.stores, [*archived.notes, *stored.notes], archived.files)
 
 
 def _key(row: Row) -> tuple:

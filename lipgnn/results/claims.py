@@ -1,7 +1,7 @@
 """Who computes a run: one claim file, kept alive by a heartbeat, taken over when the heart has stopped.
 
 It works on a folder shared by several machines, so it trusts neither their clocks nor their process numbers alone.
-A claim that is lost all the same costs a run computed twice, never a wrong result: results are published once.
+A claim that is lost all the same costs a run computed twice, never a wrong result: results are written once.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from lipgnn.errors import RunFailed
-from lipgnn.files import TEMPORARY_PREFIX, publish_once, to_json, write_atomic
+from lipgnn.files import TEMPORARY_PREFIX, create_once, to_json, write_atomic
 
 BEAT_SECONDS = 5.0
 # So long without a beat a claim looks dead; so many further beats are then waited for before it is taken over.
@@ -74,7 +74,7 @@ class Claim:
         self._stop = threading.Event()
 
     def __enter__(self) -> Claim:
-        while not publish_once(self.path, to_json(asdict(self.me))):
+        while not create_once(self.path, to_json(asdict(self.me))):
             holder = self._holder()
             if holder and not holder.is_gone() and not self._has_stopped(holder):
                 hint = "Wait for it; the same command then prints its result."

@@ -2,11 +2,11 @@
 
 runs/<id>/gradients.safetensors   the arrays of GRADIENTS, (E, L) each in the type of the run, and `epochs`, (E,)
 runs/<id>/similarity.safetensors  those of SIMILARITY, (E, L + 1) each, likewise; epoch 0 is before the first step
-<folder>/<id>.safetensors         published gradients, small enough to be kept beside a table: of PUBLISHED alone, the
+<folder>/<id>.safetensors         archived gradients, small enough to be stored beside a table: of ARCHIVED alone, the
                                   decimal logarithm in float16, which is good to one percent of numbers that are not
                                   extreme; of a run that is long or deep every k-th epoch, so that no file is larger
                                   than 30 KB
-<folder>/<id>.similarity.safetensors  published similarity, in the same form
+<folder>/<id>.similarity.safetensors  archived similarity, in the same form
 
 What was not finite is recorded as such.
 """
@@ -33,9 +33,9 @@ GRADIENTS = ("weight_norm", "weight_mean", "weight_max", "input_norm", "input_me
 SIMILARITY = ("grad_mu", "grad_norm", "feat_mu", "feat_norm", "rank1")
 # What a run can be asked to record, with the names of its arrays.
 RECORDS = {"gradients": GRADIENTS, "similarity": SIMILARITY}
-PUBLISHED = {"gradients": ("weight_norm", "input_norm"), "similarity": SIMILARITY}
+ARCHIVED = {"gradients": ("weight_norm", "input_norm"), "similarity": SIMILARITY}
 _LOGARITHM = "log10_"
-# Of the numbers in a published file; what they are called takes some hundred bytes more.
+# Of the numbers in an archived file; what they are called takes some hundred bytes more.
 _MOST_BYTES = 29_000
 
 
@@ -80,14 +80,14 @@ def record_of(value: str) -> str | None:
     return next((record for record, names in RECORDS.items() if value in names), None)
 
 
-def published_path(folder: Path, run_id: str, record: str) -> Path:
-    """The published form of what a run has recorded."""
+def archived_path(folder: Path, run_id: str, record: str) -> Path:
+    """The archived form of what a run has recorded."""
     kind = "" if record == "gradients" else f".{record}"
     return folder / f"{run_id}{kind}.safetensors"
 
 
-def publish_recordings(store: Store, run_ids: Iterable[str], folder: Path) -> list[str]:
-    """Copy what runs of a store have recorded to `folder`, in the published form.
+def archive_recordings(store: Store, run_ids: Iterable[str], folder: Path) -> list[str]:
+    """Copy what runs of a store have recorded to `folder`, in the archived form.
 
     Returns
     -------
@@ -98,19 +98,19 @@ def publish_recordings(store: Store, run_ids: Iterable[str], folder: Path) -> li
     if found:
         ensure_writable(folder, "Choose another folder.")
     for run_id, record, path in found:
-        write_recording(published_path(folder, run_id, record), _published(read_recording(path), PUBLISHED[record]))
+        write_recording(archived_path(folder, run_id, record), _for_archive(read_recording(path), ARCHIVED[record]))
     return list(dict.fromkeys(run_id for run_id, _, _ in found))
 
 
-def _published(arrays: Mapping[str, np.ndarray], names: Iterable[str]) -> dict[str, np.ndarray]:
+def _for_archive(arrays: Mapping[str, np.ndarray], names: Iterable[str]) -> dict[str, np.ndarray]:
     import numpy as np
 
-    published = {"epochs": arrays["epochs"].astype(np.int32)}
+    archived = {"epochs": arrays["epochs"].astype(np.int32)}
     with np.errstate(divide="ignore"):
         for name in names:
-            published[_LOGARITHM + name] = np.log10(arrays[name]).astype(np.float16)
-    every = math.ceil(sum(array.nbytes for array in published.values()) / _MOST_BYTES)
-    return {name: np.ascontiguousarray(array[::every]) for name, array in published.items()}
+            archived[_LOGARITHM + name] = np.log10(arrays[name]).astype(np.float16)
+    every = math.ceil(sum(array.nbytes for array in archived.values()) / _MOST_BYTES)
+    return {name: np.ascontiguousarray(array[::every]) for name, array in archived.items()}
 
 
 def _unusable(path: Path, reason: str) -> DataError:

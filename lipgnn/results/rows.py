@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lipgnn.errors import DataError, UsageError
 from lipgnn.files import from_csv_text
-from lipgnn.results.recordings import published_path, read_recording
+from lipgnn.results.recordings import archived_path, read_recording
 from lipgnn.results.store import COLUMNS, RESULT_FIELDS, Run, Store
 from lipgnn.spec.run import FIELDS, HOW
 
@@ -27,9 +27,9 @@ _KINDS: dict[str, type] = {
     **dict.fromkeys(("epochs_run", "best_epoch", "epochs_to_90", "parameters"), int),
     **dict.fromkeys(("run_id", "status", "metric", "fingerprint", "version", "command"), str),
 }
-# The numbers of a run that a table can show.
+# The numbers of a run that a table can show, and those among them that are of the metric of its data.
 VALUES = tuple(name for name in RESULT_FIELDS if _KINDS[name] is not str)
-_ACCURACIES = tuple(name for name in VALUES if name.endswith("_score"))
+SCORES = tuple(name for name in VALUES if name.endswith("_score"))
 _REQUIRED = (*FIELDS, "run_id", "status", "metric")
 # What may differ between two computations of one run: where, when and how it was started.
 _INCIDENTAL = (*HOW, "seconds", "seconds_per_epoch", "peak_memory_mb", "version", "command")
@@ -45,7 +45,7 @@ class Results:
     rows : one dictionary a run with the keys of COLUMNS; numbers are numbers, an empty number is None.
     stores : the stores among the sources, which also have logs and failures.
     notes : what a reader should know: columns that were not understood, rows that were there twice.
-    files : the CSV files among the sources; a folder of the same name beside one holds published recordings.
+    files : the CSV files among the sources; a folder of the same name beside one holds archived recordings.
     """
 
     rows: list[Row]
@@ -64,14 +64,14 @@ class Results:
         return next((run for run in runs if run.spec_path.exists()), None)
 
     def recording(self, run_id: str, record: str) -> dict[str, np.ndarray] | None:
-        """The arrays of a record of a run (see `lipgnn.results.recordings`): a store's if there are any, else published ones.
+        """The arrays of a record of a run (see `lipgnn.results.recordings`): a store's if there are any, else archived.
 
         Raises
         ------
         DataError : the file is damaged.
         """
         paths = [store.run(run_id).recording_path(record) for store in self.stores]
-        paths += [published_path(path.with_suffix(""), run_id, record) for path in self.files]
+        paths += [archived_path(path.with_suffix(""), run_id, record) for path in self.files]
         return next((read_recording(path) for path in paths if path.exists()), None)
 
 
@@ -117,8 +117,8 @@ def _from_store(store: Store) -> Iterator[tuple[str, Row]]:
 
 
 def _from_csv(path: Path, notes: list[str]) -> Iterator[tuple[str, Row]]:
-    records = _records(path)
-    header = next(records, None)
+    lines = _lines(path)
+    header = next(lines, None)
     if header is None:
         raise DataError(f"{str(path)!r} is empty.", "Give a results.csv with its header, or a store.")
     for name in COLUMNS:
@@ -131,16 +131,16 @@ def _from_csv(path: Path, notes: list[str]) -> Iterator[tuple[str, Row]]:
     unknown = [name for name in header if name not in _KINDS]
     if unknown:
         notes.append(f"Columns of {str(path)!r} that were not understood: {', '.join(map(repr, unknown))}.")
-    for number, record in enumerate(records, start=2):
+    for number, cells in enumerate(lines, start=2):
         place = f"{str(path)!r}, row {number}"
-        if not record:
+        if not cells:
             continue
-        if len(record) != len(header):
-            raise DataError(f"{place} has {len(record)} cells, the header {len(header)}.", _REMEDY)
-        yield place, _checked(dict(zip(header, map(from_csv_text, record), strict=True)), place)
+        if len(cells) != len(header):
+            raise DataError(f"{place} has {len(cells)} cells, the header {len(header)}.", _REMEDY)
+        yield place, _checked(dict(zip(header, map(from_csv_text, cells), strict=True)), place)
 
 
-def _records(path: Path) -> Iterator[list[str]]:
+def _lines(path: Path) -> Iterator[list[str]]:
     try:
         # utf-8-sig also reads files without the byte-order mark that spreadsheets put in front.
         text = path.read_bytes().decode("utf-8-sig")
@@ -158,7 +158,7 @@ def _records(path: Path) -> Iterator[list[str]]:
         raise DataError(f"{str(path)!r}, line {reader.line_num}: {error}.", _REMEDY) from error
 
 
-_REMEDY = "Mend or remove it; `lipgnn report FOLDER` reads the store itself, not its results.csv."
+_REMEDY = "Fix or remove it; `lipgnn report FOLDER` reads the store itself, not its results.csv."
 
 
 def _checked(raw: Row, place: str) -> Row:
@@ -198,12 +198,12 @@ def _problems(row: Row) -> Iterator[tuple[str, str]]:
             yield name, "empty"
     if row["status"] not in ("done", "diverged"):
         yield "status", f"{row['status']!r} is neither 'done' nor 'diverged'"
-    for name in _ACCURACIES:
+    for name in SCORES:
         if row[name] is None:
             if row["status"] == "done":
                 yield name, "empty, though the run is done"
         elif not 0 <= row[name] <= 1:
-            yield name, f"accuracy {row[name]!r} is not between 0 and 1"
+            yield name, f"score {row[name]!r} is not between 0 and 1"
 
 
 def _check_same(first: tuple[str, Row], second: tuple[str, Row]) -> None:

@@ -1,11 +1,11 @@
-"""The store: one directory a run, results published once, results.csv as a view of them. No torch here.
+"""The store: one directory a run, a result written once, results.csv as a view of them. No torch here.
 
 results/runs/<id>/spec.json         what is computed, written when the run begins
                   log.jsonl         one line an epoch
                   last.*            checkpoint to resume from (lipgnn.training.checkpoint)
                   best.safetensors  the model at the selected epoch
                   gradients.safetensors  what was recorded on the way, if asked for (lipgnn.results.recordings)
-                  result.json       published once; its existence is the only meaning of "done"
+                  result.json       written once, when the run is finished; its existence is the only meaning of that
                   failure.json      why the last attempt ended, if it failed
 results/results.csv                 rebuilt from the result files; deleting it loses nothing
 """
@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from lipgnn.errors import DataError, UsageError
-from lipgnn.files import ensure_writable, publish_once, remove_leftovers, to_csv_text, to_json, write_atomic
+from lipgnn.files import create_once, ensure_writable, remove_leftovers, to_csv_text, to_json, write_atomic
 from lipgnn.results.claims import Claim
 from lipgnn.spec.run import FIELDS, RunSpec
 
@@ -76,17 +76,17 @@ class Run:
         ensure_writable(self.path)
         remove_leftovers(self.path)
         content = {"schema": SCHEMA, "run_id": self.id, "fingerprint": fingerprint, "spec": spec.to_dict()}
-        publish_once(self.spec_path, to_json(content))
+        create_once(self.spec_path, to_json(content))
 
     def result(self) -> dict[str, Any] | None:
-        """The published result, or None while there is none."""
+        """The result of a finished run, or None while it is not finished."""
         if not self.result_path.exists():
             return None
         return {name: value for name, value in _read_json(self.result_path).items() if name != "schema"}
 
-    def publish(self, result: dict[str, Any]) -> None:
-        """Publish the result of this run, unless another process was first with the same one."""
-        publish_once(self.result_path, to_json({"schema": SCHEMA, **result}))
+    def finish(self, result: dict[str, Any]) -> None:
+        """Write the result of this run, unless another process was first with the same one."""
+        create_once(self.result_path, to_json({"schema": SCHEMA, **result}))
         self.failure_path.unlink(missing_ok=True)
 
     def fail(self, reason: str, epoch: int, peak_memory_mb: float | None = None) -> None:
@@ -106,36 +106,36 @@ class Run:
         ensure_writable(self.path)
         return Claim(self.path / CLAIM, f"Run {self.id}")
 
-    def append_log(self, record: dict[str, Any]) -> None:
-        """Add the line of one epoch in a single write."""
-        line = (json.dumps(record, allow_nan=False) + "\n").encode()
+    def append_log(self, line: dict[str, Any]) -> None:
+        """Add the log line of one epoch in a single write."""
+        content = _log_line(line)
         with open(self.log_path, "ab") as file:
-            file.write(line)
+            file.write(content)
 
     def read_log(self) -> list[dict[str, Any]]:
         """The lines of the log, without a torn last one."""
         if not self.log_path.exists():
             return []
-        records = []
-        for line in self.log_path.read_bytes().splitlines(keepends=True):
+        lines = []
+        for text in self.log_path.read_bytes().splitlines(keepends=True):
             try:
                 # A line without its newline was cut, even where the rest happens to parse.
-                records.append(json.loads(line) if line.endswith(b"\n") else None)
+                lines.append(json.loads(text) if text.endswith(b"\n") else None)
             except ValueError:
-                records.append(None)
-        while records and records[-1] is None:
-            records.pop()
-        if None in records:
+                lines.append(None)
+        while lines and lines[-1] is None:
+            lines.pop()
+        if None in lines:
             raise DataError(
-                f"Line {records.index(None) + 1} of {str(self.log_path)!r} is damaged.",
+                f"Line {lines.index(None) + 1} of {str(self.log_path)!r} is damaged.",
                 "Run the same command with --force to compute the run anew.",
             )
-        return records
+        return lines
 
     def rewind_log(self, epoch: int) -> None:
         """Drop the lines after `epoch`, and a torn last one: a resumed run writes them again."""
-        kept = [record for record in self.read_log() if record["epoch"] <= epoch]
-        write_atomic(self.log_path, b"".join((json.dumps(r, allow_nan=False) + "\n").encode() for r in kept))
+        lines = (line for line in self.read_log() if line["epoch"] <= epoch)
+        write_atomic(self.log_path, b"".join(map(_log_line, lines)))
 
     def sync_log(self) -> None:
         """Force the log to disk; a checkpoint must never be newer than the log that leads to it."""
@@ -201,10 +201,10 @@ class Store:
 
     def states(self) -> dict[str, str]:
         """For every run that ended: "failed", or the status of its result."""
-        return dict.fromkeys(self.failed(), "failed") | {row["run_id"]: row["status"] for row in self.published()}
+        return dict.fromkeys(self.failed(), "failed") | {row["run_id"]: row["status"] for row in self.finished()}
 
-    def published(self) -> Iterator[dict[str, Any]]:
-        """The published results one by one, each a dictionary with the keys of COLUMNS, ordered by run id."""
+    def finished(self) -> Iterator[dict[str, Any]]:
+        """The results of finished runs, one by one: dictionaries with the keys of COLUMNS, ordered by run id."""
         for path in sorted(self.runs_path.glob("*/result.json"), key=str):
             result = _read_json(path)
             try:
@@ -214,8 +214,8 @@ class Store:
                 raise DataError(f"{str(path)!r} has no {error.args[0]!r}.", hint) from None
 
     def results(self) -> list[dict[str, Any]]:
-        """All published results, ordered by their specifications."""
-        rows = list(self.published())
+        """The results of all finished runs, ordered by their specifications."""
+        rows = list(self.finished())
         try:
             return sorted(rows, key=operator.itemgetter(*FIELDS))
         except TypeError:
@@ -238,8 +238,12 @@ def to_csv(rows: Iterable[dict[str, Any]]) -> bytes:
 
 
 def epochs_to_90(log: Iterable[dict[str, Any]]) -> int | None:
-    """The first epoch whose training accuracy is at least 0.9; None if there is none."""
-    return next((record["epoch"] for record in log if record["train_score"] >= 0.9), None)
+    """The first epoch whose training score is at least 0.9; None if there is none."""
+    return next((line["epoch"] for line in log if line["train_score"] >= 0.9), None)
+
+
+def _log_line(line: dict[str, Any]) -> bytes:
+    return (json.dumps(line, allow_nan=False) + "\n").encode()
 
 
 def _read_json(path: Path) -> dict[str, Any]:

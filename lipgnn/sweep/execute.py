@@ -8,7 +8,7 @@ from collections.abc import Callable, Generator
 from dataclasses import dataclass, replace
 
 from lipgnn.files import ensure_writable
-from lipgnn.results.archive import keep
+from lipgnn.results.archive import add_to_archive
 from lipgnn.results.store import Store
 from lipgnn.sweep.engines import Orders, make_engine
 from lipgnn.sweep.engines.events import Event
@@ -99,5 +99,5 @@ def _events(
                     yield event
     finally:
         if choice:
-            archive = keep(results, choice.study, anew=(planned.run_id for planned in prepared.plan.to_run))
+            archive = add_to_archive(results, choice.study, anew=(planned.run_id for planned in prepared.plan.to_run))
     yield replace(summary, archive=archive)

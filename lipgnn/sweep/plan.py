@@ -91,7 +91,7 @@ def make_plan(
     archived = list(archived)
     states: dict[str, str] = dict.fromkeys(store.failed(), FAILED)
     states |= {row["run_id"]: ARCHIVED if row["status"] == DONE else row["status"] for row in archived}
-    paces = Paces(_noting(states, store.published(), [*archived, *further]))
+    paces = Paces(_noting(states, store.finished(), [*archived, *further]))
     # Of data that is not here, an archived row of the same options is taken to be of the same data.
     known = {identity(row): row["run_id"] for row in archived if not force and row["status"] not in retry}
     runs = []

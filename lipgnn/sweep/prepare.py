@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from lipgnn.errors import UsageError, unknown_name
-from lipgnn.results.archive import kept_path, read_all_kept, read_kept
+from lipgnn.results.archive import archive_path, read_all_archives, read_archive
 from lipgnn.results.rows import Row
 from lipgnn.results.store import Store
 from lipgnn.spec.grid import Grid, read_grid, runs_of
@@ -90,8 +90,8 @@ def prepare(request: SweepRequest, environ: Mapping[str, str], *, only_shown: bo
     choice = _chosen_study(request)
     runs, left_out = runs_of(_grids(request, choice), environ, request.preset)
     store = Store(request.results)
-    archived = read_kept(kept_path(request.results, request.study)) if request.study else []
-    further = read_all_kept(request.results) if only_shown else []
+    archived = read_archive(archive_path(request.results, request.study)) if request.study else []
+    further = read_all_archives(request.results) if only_shown else []
     plan = make_plan(
         runs,
         store,
@@ -104,7 +104,7 @@ def prepare(request: SweepRequest, environ: Mapping[str, str], *, only_shown: bo
     )
     others = {}
     if only_shown and choice:
-        others = _other_scales(choice, request.lists, environ, [*store.published(), *further])
+        others = _other_scales(choice, request.lists, environ, [*store.finished(), *further])
     return Prepared(request, _limited(plan, request), choice, left_out, others)
 
 

@@ -44,7 +44,7 @@ class Started:
 
 @dataclass(frozen=True)
 class Finished:
-    """A run is done: its published result."""
+    """A run is finished: its result."""
 
     result: dict[str, Any]
 
@@ -109,9 +109,9 @@ def train(
             with memory_returned() if frugal else contextlib.nullcontext():
                 diverged = yield from _epochs(training, run, checkpoint, recorders, save_every, should_stop)
             result = _result(training, run, dataset.fingerprint, diverged)
-            run.publish(result)
+            run.finish(result)
     if update_csv:
-        # Also for a stored result: whoever published it may have been stopped before this line.
+        # Also for a stored result: whoever finished it may have been stopped before this line.
         store.rebuild_csv()
     yield Finished(result)
 

@@ -97,7 +97,7 @@ def test_the_page_is_written_beside_the_table(invoke, results, tmp_path):
     "arguments, part",
     [
         (["--rows", "nrom"], "Did you mean 'norm'?"),
-        (["--value", "accuracy"], "Unknown value 'acc'"),
+        (["--value", "accuracy"], "Unknown value 'accuracy'"),
         (["--where", "lr=1"], "Unknown value of lr '1'"),
         (["--compare", "pair"], "Unknown value of norm 'pair'"),
         (["--sort", "nrom"], "Unknown field to sort by"),
@@ -105,6 +105,8 @@ def test_the_page_is_written_beside_the_table(invoke, results, tmp_path):
         (["-o", "table.doc"], "'.doc' is none of .md"),
         (["-o", "table.png"], "or a --figure"),
         (["--figure", "depth"], "--figure needs -o FILE"),
+        (["--figure", "dept", "-o", "x.png"], "Did you mean 'depth'?"),
+        (["--over", "seed,metric"], "have no mean"),
         (["--figure", "curve", "-o", "x.png"], "has no log here"),
         (["--format", "text", "-o", "x"], "Text is for the terminal"),
         (["--json", "--format", "latex"], "contradict"),
@@ -116,6 +118,24 @@ def test_wrong_use_says_what_to_do(invoke, results, arguments, part):
     code, out, err = invoke("report", *arguments)
     assert (code, out) == (2, "")
     assert part in err
+
+
+def test_a_study_is_shown_with_its_heading_and_its_figure(invoke, root, tmp_path):
+    source = root / "results" / "studies" / "defaults.csv"
+    code, out, err = invoke("report", source, "--study", "defaults", "--format", "markdown")
+    assert code == 0 and out.startswith("| ")
+    assert err.startswith("Study defaults")
+    code, out, err = invoke("report", source, "--study", "defaults", "-o", "figure.svg")
+    assert (code, out) == (2, "") and "no figure of its own" in err
+    for options in (["--study", "tril"], ["--scale", "small"]):
+        assert invoke("report", *options)[:2] == (2, "")
+
+
+def test_a_picture_of_a_study_is_its_figure(invoke, root, tmp_path):
+    source = root / "results" / "studies" / "depth.csv"
+    assert invoke("report", source, "--study", "depth", "-o", "depth.svg", "--figure-data")[0] == 0
+    assert b"test accuracy (%)" in (tmp_path / "depth.svg").read_bytes()
+    assert (tmp_path / "depth.csv").read_text().startswith("panel,series,layers,y,std,n\n")
 
 
 def test_an_empty_store_says_how_to_begin(invoke):
@@ -160,14 +180,14 @@ def test_a_terminal_shows_the_marks(results, program):
 
 
 def test_recorded_gradients_are_drawn_with_their_numbers(invoke, results, tmp_path):
-    """From the store, and from a copy of its table with the published recordings beside it."""
+    """From the store, and from a copy of its table with the archived recordings beside it."""
     import numpy as np
 
-    from lipgnn.results.recordings import GRADIENTS, publish_recordings, write_recording
+    from lipgnn.results.recordings import GRADIENTS, archive_recordings, write_recording
     from lipgnn.results.store import Store, to_csv
 
     store = Store(results)
-    rows = list(store.published())
+    rows = list(store.finished())
     for row in rows:
         arrays = {name: np.full((20, row["layers"]), 10.0 ** row["seed"], np.float32) for name in GRADIENTS}
         write_recording(store.run(row["run_id"]).recording_path("gradients"), {"epochs": np.arange(1, 21), **arrays})
@@ -178,7 +198,7 @@ def test_recorded_gradients_are_drawn_with_their_numbers(invoke, results, tmp_pa
     assert len(points) == 2 * (2 + 4) * 20
     assert {(point["log10"], point["n"]) for point in points} == {("0.5", "2")}
     (tmp_path / "clone.csv").write_bytes(to_csv(rows))
-    publish_recordings(store, [row["run_id"] for row in rows], tmp_path / "clone")
+    archive_recordings(store, [row["run_id"] for row in rows], tmp_path / "clone")
     code, _, err = invoke("report", "clone.csv", "--figure", "largest", "--value", "input_norm", "-o", "largest.png")
     assert code == 0, err
     assert (tmp_path / "largest.png").read_bytes().startswith(b"\x89PNG")
@@ -191,7 +211,7 @@ def test_recorded_similarity_is_drawn_with_its_numbers(invoke, results, tmp_path
     from lipgnn.results.store import Store
 
     store = Store(results)
-    for row in store.published():
+    for row in store.finished():
         arrays = {name: np.full((3, row["layers"] + 1), 10.0 ** row["seed"], np.float32) for name in SIMILARITY}
         write_recording(store.run(row["run_id"]).recording_path("similarity"), {"epochs": np.arange(3), **arrays})
     for options, label, count in (

@@ -1,15 +1,15 @@
 import pytest
 
 COMMAND = "lipgnn report --rows norm --cols layers --format markdown"
-BLOCK = f"# Page\n\n<!-- report: {COMMAND} -->\n{{}}<!-- end -->\n\nText.\n"
+PAGE = f"# Page\n\n<!-- report: {COMMAND} -->\n{{}}<!-- end -->\n\nText.\n"
 
 
 @pytest.fixture
 def page(tmp_path, result_row, write_store):
-    """A page with one empty block, beside a store of two norms."""
+    """A page with one empty table, beside a store of two norms."""
     write_store(tmp_path / "results", [result_row(norm=norm, layers=2) for norm in ("none", "lip")])
     path = tmp_path / "page.md"
-    path.write_text(BLOCK.format(""))
+    path.write_text(PAGE.format(""))
     return path
 
 
@@ -18,13 +18,13 @@ def test_a_page_has_what_the_command_prints_and_is_left_alone_then(invoke, page)
     code, out, err = invoke("report", "--update", "page.md")
     assert (code, out) == (0, "")
     assert "printed anew" in err
-    assert page.read_text() == BLOCK.format(table)
+    assert page.read_text() == PAGE.format(table)
     written = page.stat().st_mtime_ns
     assert "as printed" in invoke("report", "--update", "page.md")[2]
     assert page.stat().st_mtime_ns == written
 
 
-def test_a_table_that_was_changed_by_hand_is_mended(invoke, page):
+def test_a_table_that_was_changed_by_hand_is_fixed(invoke, page):
     invoke("report", "--update", "page.md")
     right = page.read_text()
     page.write_text(right.replace("50.0", "99.9"))
@@ -35,7 +35,7 @@ def test_a_table_that_was_changed_by_hand_is_mended(invoke, page):
 @pytest.mark.parametrize(
     "text, message",
     [
-        ("<!-- report: lipgnn report -->\n", "The block that begins in line 1 has no end."),
+        ("<!-- report: lipgnn report -->\n", "The table that begins in line 1 has no end."),
         ("<!-- report: lipgnn train -->\n<!-- end -->\n", "Line 1 holds no command that prints a report"),
         ("<!-- report: lipgnn report --rows nrom -->\n<!-- end -->\n", "Did you mean 'norm'"),
         ("<!-- report: lipgnn report absent.csv -->\n<!-- end -->\n", "absent.csv"),

@@ -40,10 +40,10 @@ def test_the_order_is_write_sync_rename_sync_directory(tmp_path, monkeypatch):
     assert calls == ["file", "rename", "directory"]
 
 
-def test_publish_once_lets_the_first_win(tmp_path):
+def test_create_once_lets_the_first_win(tmp_path):
     target = tmp_path / "result"
-    assert files.publish_once(target, b"first")
-    assert not files.publish_once(target, b"second")
+    assert files.create_once(target, b"first")
+    assert not files.create_once(target, b"second")
     assert target.read_bytes() == b"first"
     assert os.listdir(tmp_path) == ["result"]
 

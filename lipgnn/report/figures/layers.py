@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from lipgnn.report.figures.draw import COLOURS, HEIGHT, LINES, STYLE, WIDTH
+from lipgnn.report.figures.canvas import content_of
+from lipgnn.report.figures.style import COLOURS, HEIGHT, LINES, WIDTH, in_print
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -25,26 +25,22 @@ def draw_layers(rows: Sequence[Mapping[str, Any]], title: str, suffix: str) -> b
 
     Parameters
     ----------
-    suffix : png, svg or pdf.
+    suffix : one of SUFFIXES.
 
     Returns
     -------
     the content of the file; the same rows give the same bytes.
     """
-    import matplotlib
     from matplotlib.figure import Figure
 
-    with matplotlib.rc_context({**STYLE, "svg.hashsalt": "layers"}):
+    with in_print("layers"):
         figure = Figure(figsize=(2 * WIDTH, 2 * HEIGHT), layout="constrained")
         figure.suptitle(title, fontsize="medium")
         for axes, (name, decades, curves) in zip(figure.subplots(2, 2).flat, PANELS, strict=True):
             axes.set_title(name, fontsize="medium")
             axes.set_xlabel("layer")
             _draw_curves(axes, rows, curves, decades=decades)
-        content = io.BytesIO()
-        undated = {"svg": {"Date": None, "Creator": None}, "pdf": {"CreationDate": None}}
-        figure.savefig(content, format=suffix, dpi=200, metadata=undated.get(suffix))
-    return content.getvalue()
+        return content_of(figure, suffix)
 
 
 def _draw_curves(axes: Axes, rows: Sequence[Mapping[str, Any]], curves: Mapping[str, str], *, decades: bool) -> None:

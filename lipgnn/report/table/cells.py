@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.report.table.layout import GROUPS, Layout, find_value, order
-from lipgnn.report.table.published import Published
+from lipgnn.report.table.papers import PaperNumber
 from lipgnn.report.table.statistics import Difference, mean, paired_difference, sample_std
+from lipgnn.report.table.values import higher_is_better, is_score
 from lipgnn.results.rows import Row
 from lipgnn.spec.run import HOW
 
@@ -18,6 +20,8 @@ Key = tuple[Any, ...]
 
 # These change the data and with it the fingerprint.
 _DATA_FIELDS = {"dataset", "split", "missing", "features"}
+# A choice of the best does not bring these along: it would be one among numbers that cannot be compared.
+_NEVER_FOLLOWING = {*_DATA_FIELDS, "fingerprint", "metric"}
 
 
 @dataclass(frozen=True)
@@ -28,7 +32,7 @@ class Cell:
     ----------
     mean, std : of the runs that are done; None without any, std also for a single one.
     values : the single values, by the values of the fields averaged over.
-    best : the value of every field that was chosen by mean validation accuracy.
+    best : the value of every field that was chosen by mean validation score.
     diverged : how many of the runs diverged; they are in no mean.
     never : how many of the others never reached what the value counts the epochs to; they are in no mean either.
     spec : the options that all runs of the cell share.
@@ -46,12 +50,17 @@ class Cell:
     spec: dict[str, Any]
     runs: tuple[Row, ...]
     difference: Difference | None = None
-    published: Published | None = None
+    published: PaperNumber | None = None
 
     @property
     def n(self) -> int:
         """How many runs the mean is of."""
         return len(self.values)
+
+    @property
+    def metric(self) -> str:
+        """What a score in this cell is; a cell without runs has a number of a paper."""
+        return self.spec["metric"] if self.spec else self.published.metric
 
 
 @dataclass(frozen=True)
@@ -74,10 +83,23 @@ class Table:
     with_published: bool = False
     following: tuple[str, ...] = ()
 
-    @property
+    @cached_property
     def usual_n(self) -> int:
         """The largest number of runs in a cell; cells with fewer are flagged."""
         return max(cell.n for cell in self.cells.values())
+
+    @cached_property
+    def metrics(self) -> tuple[str, ...]:
+        """The metrics of all cells, each once."""
+        return tuple(dict.fromkeys(cell.metric for cell in self.cells.values()))
+
+    @cached_property
+    def metrics_by_column(self) -> dict[Key, tuple[str, ...]]:
+        """The metrics of the cells of every column, each once."""
+        found: dict[Key, dict[str, None]] = {}
+        for (_, col), cell in self.cells.items():
+            found.setdefault(col, {})[cell.metric] = None
+        return {col: tuple(metrics) for col, metrics in found.items()}
 
 
 def build_table(runs: Iterable[Row], layout: Layout) -> Table:
@@ -111,8 +133,11 @@ def sort_rows(table: Table, by: str) -> Table:
         keys = sorted(table.row_keys, key=lambda key: order(name, key[index]), reverse=reverse)
     elif name == "value":
         means = {key: getattr(table.cells.get((key, table.col_keys[-1])), "mean", None) for key in table.row_keys}
+        metric, *others = table.metrics_by_column[table.col_keys[-1]]
+        if others and is_score(table.layout.value):
+            raise UsageError("Numbers of different metrics have no order.", f"Choose one: --where metric={metric}")
         shown = [key for key in table.row_keys if means[key] is not None]
-        shown.sort(key=means.get, reverse=table.layout.higher_is_better != reverse)
+        shown.sort(key=means.get, reverse=higher_is_better(table.layout.value, metric) != reverse)
         keys = [*shown, *(key for key in table.row_keys if means[key] is None)]
     else:
         raise unknown_name("field to sort by", name, [*names, "value"])
@@ -120,7 +145,7 @@ def sort_rows(table: Table, by: str) -> Table:
 
 
 def compare(table: Table, baseline: str) -> Table:
-    """Add to every cell its paired difference to the cell that differs in one field alone.
+    """Add to every cell its paired difference to the cell of the same metric that differs in one field alone.
 
     Parameters
     ----------
@@ -146,18 +171,9 @@ def compare(table: Table, baseline: str) -> Table:
     cells = dict(table.cells)
     for (row, col), cell in table.cells.items():
         other = table.cells.get((swapped(row, layout.rows), swapped(col, layout.cols)))
-        if other is not None and other is not cell:
+        if other is not None and other is not cell and other.metric == cell.metric:
             cells[row, col] = replace(cell, difference=paired_difference(cell.values, other.values))
     return replace(table, cells=cells, baseline=f"{name} {value}" if given else text)
-
-
-def add_published(table: Table, published: Sequence[Published]) -> Table:
-    """Put the numbers of papers beside ours, where one is of the same data, model, norm and depth."""
-    cells = {}
-    for place, cell in table.cells.items():
-        matches = (entry for entry in published if entry.matches(table.layout.value, cell.spec))
-        cells[place] = replace(cell, published=next(matches, None))
-    return replace(table, cells=cells, with_published=True)
 
 
 def _cell(members: list[Row], layout: Layout) -> Cell:
@@ -172,7 +188,7 @@ def _cell(members: list[Row], layout: Layout) -> Cell:
 
 
 def _select(members: list[Row], names: Sequence[str]) -> tuple[list[Row], dict[str, Any]]:
-    """The runs with the values of `names` whose mean validation accuracy is highest; test is never looked at.
+    """The runs with the values of `names` whose mean validation score is best; test is never looked at.
 
     The first in order wins a tie, which for layers is the shallowest.
     """
@@ -188,7 +204,8 @@ def _select(members: list[Row], names: Sequence[str]) -> tuple[list[Row], dict[s
             scores[key] = mean(done)
     if not scores:
         return members, {}
-    winner = max(scores, key=scores.get)
+    best_of = max if higher_is_better("val_score", members[0]["metric"]) else min
+    winner = best_of(scores, key=scores.get)
     return groups[winner], dict(zip(names, winner, strict=True))
 
 
@@ -209,7 +226,7 @@ def _refuse_mixtures(groups: Iterable[list[Row]], layout: Layout) -> tuple[str, 
         for name in GROUPS:
             if name in free or len(counts := Counter(run[name] for run in members)) == 1:
                 continue
-            if name not in (*_DATA_FIELDS, "fingerprint") and _goes_with(layout.best, name, members):
+            if name not in _NEVER_FOLLOWING and _goes_with(layout.best, name, members):
                 following[name] = None
             else:
                 varying[name] += counts

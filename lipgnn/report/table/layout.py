@@ -7,14 +7,13 @@ from dataclasses import dataclass
 
 from lipgnn.catalog import DATASETS, FEATURE_NORMS, MODELS, NO_NORM, RESIDUALS, SCORE_NORMS
 from lipgnn.errors import UsageError, unknown_name
-from lipgnn.results.rows import VALUES, Row
+from lipgnn.report.table.values import SHOWN
+from lipgnn.results.rows import Row
 from lipgnn.results.store import COLUMNS
 from lipgnn.spec.run import FIELDS
 
-# What a table can show beside VALUES, of runs that recorded their similarity (see `lipgnn.report.figures.profiles`).
-GROWTH = "log10_growth"
-# Fields that can make rows and columns; a run's data and version are part of what it is.
-GROUPS = (*FIELDS, "fingerprint", "version")
+# Fields that can make rows and columns; a run's metric, data and version are part of what it is.
+GROUPS = (*FIELDS, "metric", "fingerprint", "version")
 
 _CATALOG_ORDER = {
     "dataset": list(DATASETS),
@@ -33,11 +32,11 @@ class Layout:
     rows, cols : fields whose values make the rows and the columns.
     value : the number in the cells.
     over : fields whose values are averaged over.
-    best : fields chosen in every cell by mean validation accuracy.
+    best : fields chosen in every cell by mean validation score.
 
     Raises
     ------
-    UsageError : an unknown field, or one field in two places.
+    UsageError : an unknown field, one field in two places, or metrics that would be averaged or chosen among.
     """
 
     rows: tuple[str, ...]
@@ -57,13 +56,12 @@ class Layout:
                     f"Field {name!r} is used {used.count(name)} times.",
                     "Name it in one of --rows, --cols, --over and --best.",
                 )
-        if self.value not in (*VALUES, GROWTH):
-            raise unknown_name("value", self.value, (*VALUES, GROWTH))
-
-    @property
-    def higher_is_better(self) -> bool:
-        """Accuracies should be high; losses, times and sizes low."""
-        return self.value.endswith("_score")
+        if "metric" in (*self.over, *self.best):
+            raise UsageError(
+                "Numbers of different metrics have no mean, and none is the best.", "Name metric in --rows or --cols."
+            )
+        if self.value not in SHOWN:
+            raise unknown_name("value", self.value, SHOWN)
 
 
 def choose_layout(

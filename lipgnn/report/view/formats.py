@@ -6,11 +6,11 @@ import csv
 import html
 import io
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import Any
 
-from lipgnn.files import to_csv_text
+from lipgnn.files import to_csv_text, to_json
 from lipgnn.report.table.cells import Table
 from lipgnn.report.view.printed import MINUS, Entry, Printed, plain
 
@@ -95,9 +95,10 @@ def to_dict(table: Table) -> dict[str, Any]:
         for col in table.col_keys:
             if (cell := table.cells.get((row, col))) is None:
                 continue
-            record = {
+            shown = {
                 "row": dict(zip(layout.rows, row, strict=True)),
                 "col": dict(zip(layout.cols, col, strict=True)),
+                "metric": cell.metric,
                 "mean": cell.mean,
                 "std": cell.std,
                 "n": cell.n,
@@ -107,38 +108,54 @@ def to_dict(table: Table) -> dict[str, Any]:
                 "runs": [run["run_id"] for run in cell.runs],
             }
             if table.baseline is not None:
-                record["difference"] = asdict(cell.difference) if cell.difference else None
+                shown["difference"] = asdict(cell.difference) if cell.difference else None
             if table.with_published:
-                record["published"] = asdict(cell.published) if cell.published else None
-            cells.append(record)
+                shown["published"] = asdict(cell.published) if cell.published else None
+            cells.append(shown)
     return {"value": layout.value, "over": list(layout.over), "baseline": table.baseline, "cells": cells}
 
 
 def csv_table(table: Table) -> str:
     """One line a cell, numbers as they are."""
-    records = []
+    rows = []
     for cell in to_dict(table)["cells"]:
-        record = {**cell["row"], **cell["col"], "value": table.layout.value}
-        record |= {name: cell[name] for name in ("mean", "std", "n", "diverged", "never")}
-        record |= {f"best_{name}": cell["best"].get(name) for name in table.layout.best}
+        row = {**cell["row"], **cell["col"], "value": table.layout.value, "metric": cell["metric"]}
+        row |= {name: cell[name] for name in ("mean", "std", "n", "diverged", "never")}
+        row |= {f"best_{name}": cell["best"].get(name) for name in table.layout.best}
         if table.baseline is not None:
             difference = cell["difference"] or dict.fromkeys(("mean", "low", "high", "p", "n"))
-            record |= {f"difference_{name}": value for name, value in difference.items()}
+            row |= {f"difference_{name}": value for name, value in difference.items()}
         if table.with_published:
             published = cell["published"] or {}
-            record |= {f"published_{name}": published.get(name) for name in ("mean", "std", "depth", "paper")}
-        records.append(record)
-    return to_csv(records)
+            row |= {f"published_{name}": published.get(name) for name in ("mean", "std", "depth", "paper")}
+        rows.append(row)
+    return to_csv(rows)
 
 
-def to_csv(records: Iterable[Mapping[str, Any]]) -> str:
-    """Records of the same keys as CSV in which no text can be taken for a formula by a spreadsheet."""
-    records = list(records)
+def to_csv(rows: Iterable[Mapping[str, Any]]) -> str:
+    """Rows of the same keys as CSV in which no text can be taken for a formula by a spreadsheet."""
+    rows = list(rows)
     text = io.StringIO(newline="")
     writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(records[0])
-    writer.writerows([_csv(value) for value in record.values()] for record in records)
+    writer.writerow(rows[0])
+    writer.writerows([_csv(value) for value in row.values()] for row in rows)
     return text.getvalue()
+
+
+FORMATS: dict[str, Callable[[Table, Printed, str], str]] = {
+    "markdown": lambda table, printed, command: markdown(printed),
+    "latex": lambda table, printed, command: latex(printed, command),
+    "csv": lambda table, printed, command: csv_table(table),
+    "json": lambda table, printed, command: to_json(to_dict(table)).decode(),
+    "html": lambda table, printed, command: html_table(printed),
+}
+# By how the name of a file ends.
+SUFFIXES = {"md": "markdown", "tex": "latex", "csv": "csv", "json": "json", "html": "html"}
+
+
+def render(form: str, table: Table, printed: Printed, command: str = "") -> str:
+    """A table in one of FORMATS; `command` is what makes it, for those that say so."""
+    return FORMATS[form](table, printed, command)
 
 
 def flat_headers(printed: Printed) -> list[str]:

@@ -5,16 +5,15 @@ from __future__ import annotations
 import html
 import json
 from collections.abc import Iterable, Sequence
-from functools import partial
 from importlib import resources
 from typing import Any
 
 import lipgnn
 from lipgnn.errors import LipgnnError
-from lipgnn.report.figures.draw import draw
-from lipgnn.report.figures.profiles import profile_panels, scatter_panels
-from lipgnn.report.figures.series import panels_of
+from lipgnn.report.figures import FIGURES
+from lipgnn.report.figures.figure import draw
 from lipgnn.report.table.cells import Cell, Table
+from lipgnn.report.table.values import heading_of
 from lipgnn.report.view.formats import html_table
 from lipgnn.report.view.printed import Printed, plain
 from lipgnn.results.rows import Results, Row
@@ -24,6 +23,9 @@ from lipgnn.spec.sources import command_for
 
 # More panels than these are no figure any more; --figure draws them all the same.
 MOST_PANELS = 12
+
+_LAYERS = """<h2>Layers</h2>
+<p>Of what the runs recorded (<code>--record</code>); <code>lipgnn diagnose RUN</code> says more of a run.</p>"""
 
 _UNREADABLE = (OSError, ValueError, TypeError, KeyError, LipgnnError)
 
@@ -35,62 +37,38 @@ def render_page(table: Table, printed: Printed, results: Results, command: str) 
     ----------
     command : the command that makes the page, shown on it.
     """
+    title = f"lipgnn report: {_escape(heading_of(table.layout.value, table.metrics))}"
     sections = [
-        f"<h1>lipgnn report: {html.escape(table.layout.value)}</h1>",
+        f"<h1>{title}</h1>",
         f"<p>{len(results.rows)} runs read. Made by <code>{_escape(command)}</code> (lipgnn {lipgnn.__version__}).</p>",
         *(f"<p>{_escape(note)}</p>" for note in results.notes),
         f'<div class="wide">{html_table(printed)}</div>',
-        _figures(table, results),
-        _layers(table, results),
+        _figures(table, results, recorded=False),
+        _figures(table, results, recorded=True),
         _trouble(results),
         _cells(table),
     ]
     template = resources.files("lipgnn.report.view").joinpath("page.html").read_text(encoding="utf-8")
-    title = f"lipgnn report: {html.escape(table.layout.value)}"
     return template.replace("{title}", title).replace("{body}", "\n".join(filter(None, sections))).encode()
 
 
-def _figures(table: Table, results: Results) -> str:
-    """The figures this table has data for, as inline SVG."""
+def _figures(table: Table, results: Results, *, recorded: bool) -> str:
+    """The figures this table has data for, as inline SVG: of results and logs, or of what all its runs recorded."""
     pictures = []
-    for kind in ("depth", "box", "curve"):
-        if kind != "depth" and len(table.col_keys) > MOST_PANELS:
+    for figure in FIGURES.values():
+        if (figure.needs is not None) != recorded:
             continue
-        try:
-            panels = panels_of(kind, table, results)
-        except LipgnnError:
-            # No depths, no logs or nothing done: the page goes without this figure.
-            continue
-        caption = {
-            "depth": "Mean against depth; the band is one sample standard deviation to either side.",
-            "box": "Every run, with median and quartiles.",
-            "curve": "Mean by epoch over the runs that reached it; the band is one sample standard deviation.",
-        }[kind]
-        pictures.append(_figure(draw(kind, panels, table.layout.value, "svg"), caption))
-    return "<h2>Figures</h2>\n" + "\n".join(pictures) if pictures else ""
-
-
-def _layers(table: Table, results: Results) -> str:
-    """What depth does, layer by layer, where all runs have recorded it."""
-    captions = {
-        "grad_mu": "How much the gradient differs between nodes. It should be of one size at all layers.",
-        "feat_mu": "How much features differ between nodes.",
-        "rank1": "The share of the features that is not one row a component. Falling to zero, it says that nodes "
-        "become one.",
-    }
-    figures = [("profile", value, caption, partial(profile_panels, value=value)) for value, caption in captions.items()]
-    ends = "Every run as a dot: its result, and how much output and first gradient differ between nodes at its end."
-    figures.append(("scatter", table.layout.value, ends, scatter_panels))
-    pictures = []
-    for kind, value, caption, panels_of_kind in figures:
-        try:
-            panels = panels_of_kind(table, results)
-        except LipgnnError:
-            continue
-        if len(panels) <= MOST_PANELS:
-            pictures.append(_figure(draw(kind, panels, value, "svg"), caption))
-    how = "<p>Recorded by <code>--record similarity</code>; <code>lipgnn diagnose RUN</code> says more of a run.</p>"
-    return "\n".join(["<h2>Layers</h2>", how, *pictures]) if pictures else ""
+        for value, caption in figure.captions:
+            drawn = value or table.layout.value
+            try:
+                panels = figure.panels(table, results, drawn)
+            except LipgnnError:
+                # No depths, no logs, nothing recorded or nothing done: the page goes without this figure.
+                continue
+            if len(panels) <= MOST_PANELS:
+                pictures.append(_figure(draw(figure, panels, drawn, "svg", table.metrics), caption))
+    head = [_LAYERS] if recorded else ["<h2>Figures</h2>"]
+    return "\n".join([*head, *pictures]) if pictures else ""
 
 
 def _figure(svg: bytes, caption: str) -> str:
@@ -129,14 +107,14 @@ def _command(run: Run) -> str:
 
 
 def _cells(table: Table) -> str:
-    blocks = ["<h2>Behind every cell</h2>"]
+    parts = ["<h2>Behind every cell</h2>"]
     for row in table.row_keys:
         for col in table.col_keys:
             if cell := table.cells.get((row, col)):
                 names = (*table.layout.rows, *table.layout.cols)
                 title = ", ".join(f"{name} {plain(value)}" for name, value in zip(names, (*row, *col), strict=True))
-                blocks.append(_cell(title, cell, table.layout.value))
-    return "\n".join(blocks)
+                parts.append(_cell(title, cell, table.layout.value))
+    return "\n".join(parts)
 
 
 def _cell(title: str, cell: Cell, value: str) -> str:

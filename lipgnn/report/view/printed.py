@@ -9,6 +9,7 @@ from itertools import groupby
 
 from lipgnn.report.table.cells import Cell, Key, Table
 from lipgnn.report.table.statistics import CONFIDENCE, Difference
+from lipgnn.report.table.values import heading_of, higher_is_better, is_score, metric_words, scale_of, words_of
 
 DASH = "–"
 MINUS = "−"
@@ -57,10 +58,7 @@ def as_printed(table: Table, *, bold: str = "best", underline: str = "second") -
     """
     columns = [(key, kind) for key in table.col_keys for kind in _kinds(table, key)]
     texts = {column: [_text(table, row, *column) for row in table.row_keys] for column in columns}
-    marks = {
-        column: _marks(table, [_number(table, row, *column) for row in table.row_keys], bold, underline)
-        for column in columns
-    }
+    marks = {column: _marks(table, column, bold, underline) for column in columns}
     rows = [
         (
             tuple(plain(value) for value in key),
@@ -84,21 +82,21 @@ def plain(value: object) -> str:
 
 
 def number(value_name: str, value: float) -> str:
-    """A number as printed: accuracies in percent with one decimal, others with four significant digits."""
-    if value_name.endswith("_score"):
-        return f"{100 * value:.1f}"
+    """A number as printed: scores in percent with one decimal, others with four significant digits."""
+    if is_score(value_name):
+        return f"{scale_of(value_name) * value:.1f}"
     if value == 0 or 1e-4 <= abs(value) < 1e6:
         digits = 3 - math.floor(math.log10(abs(value))) if value else 0
         return f"{value:.{min(max(digits, 0), 7)}f}"
     return f"{value:.3g}"
 
 
-def spread(value_name: str, center: float, std: float | None) -> str:
+def mean_and_std(value_name: str, center: float, std: float | None) -> str:
     """A mean with its deviation, to the same decimals; without one there is no ±."""
     text = number(value_name, center)
     if std is None:
         return text
-    if value_name.endswith("_score") or "e" in text:
+    if is_score(value_name) or "e" in text:
         return f"{text} ± {number(value_name, std)}"
     return f"{text} ± {std:.{len(text.partition('.')[2])}f}"
 
@@ -122,10 +120,11 @@ def _text(table: Table, row: Key, col: Key, kind: str) -> tuple[str, str]:
     if cell is None:
         return DASH, ""
     if kind == "ours":
-        return _ours(cell, value, table.usual_n)
+        text, remark = _ours(cell, value, table.usual_n)
+        return text, remark + (f", {metric_words([cell.metric])}" if _mixed(table, col) and cell.n else "")
     if kind == "published" and cell.published:
         depth = f" ({cell.published.depth})" if "layers" in table.layout.best else ""
-        return spread(value, cell.published.mean, cell.published.std) + depth, ""
+        return mean_and_std(value, cell.published.mean, cell.published.std) + depth, ""
     if kind == "difference" and cell.difference:
         return difference_text(value, cell.difference), ""
     return DASH, ""
@@ -136,7 +135,7 @@ def _ours(cell: Cell, value: str, usual_n: int) -> tuple[str, str]:
         return f"never ({cell.never})", f", {cell.diverged} diverged" if cell.diverged else ""
     if cell.mean is None:
         return (f"diverged ({cell.diverged})" if cell.diverged else DASH), ""
-    text = spread(value, cell.mean, cell.std)
+    text = mean_and_std(value, cell.mean, cell.std)
     if cell.best:
         text += f" ({', '.join(map(plain, cell.best.values()))})"
     remark = f", n = {cell.n}" if cell.n != usual_n else ""
@@ -154,8 +153,14 @@ def _number(table: Table, row: Key, col: Key, kind: str) -> float | None:
     return None if center is None else float(number(table.layout.value, center))
 
 
-def _marks(table: Table, numbers: Sequence[float | None], bold: str, underline: str) -> list[str | None]:
-    ranks = sorted({value for value in numbers if value is not None}, reverse=table.layout.higher_is_better)
+def _marks(table: Table, column: tuple[Key, str], bold: str, underline: str) -> list[str | None]:
+    """How the number of every row is marked; numbers of different metrics have no rank among each other."""
+    if _mixed(table, column[0]):
+        return [None] * len(table.row_keys)
+    numbers = [_number(table, row, *column) for row in table.row_keys]
+    (metric, *_) = table.metrics_by_column[column[0]]
+    upwards = higher_is_better(table.layout.value, metric)
+    ranks = sorted({value for value in numbers if value is not None}, reverse=upwards)
     # One number, or many equal ones, are not best of anything.
     by_rank = dict(zip(ranks, ("best", "second"), strict=False)) if len(ranks) > 1 else {}
     styles = {underline: "underline", bold: "bold"}
@@ -167,11 +172,19 @@ def _headers(table: Table, columns: Sequence[tuple[Key, str]]) -> list[list[tupl
     for level, name in enumerate(table.layout.cols):
         groups = groupby(columns, key=lambda column: column[0][: level + 1])
         lines.append([(_header(name, key[-1]), len(list(members))) for key, members in groups])
+    if is_score(table.layout.value) and len(table.metrics) > 1:
+        groups = groupby(columns, key=lambda column: metric_words(table.metrics_by_column[column[0]]))
+        lines.append([(plain(words), len(list(members))) for words, members in groups])
     if len(columns) > len(table.col_keys) or not table.layout.cols:
-        ours = "ours" if table.with_published else table.layout.value
+        ours = "ours" if table.with_published else heading_of(table.layout.value, table.metrics)
         labels = {"ours": ours, "published": "published", "difference": f"against {table.baseline}"}
         lines.append([(plain(labels[kind]), 1) for _, kind in columns])
     return lines
+
+
+def _mixed(table: Table, col: Key) -> bool:
+    """Whether a column has scores of several metrics."""
+    return is_score(table.layout.value) and len(table.metrics_by_column[col]) > 1
 
 
 def _header(name: str, value: object) -> str:
@@ -181,15 +194,16 @@ def _header(name: str, value: object) -> str:
 
 def _caption(table: Table) -> str:
     layout = table.layout
-    unit = " in %" if layout.value.endswith("_score") else ""
-    parts = [f"{layout.value}{unit}"]
+    unit = " in %" if is_score(layout.value) else ""
+    parts = [plain(heading_of(layout.value, table.metrics)) + unit]
     if table.usual_n > 1:
         parts.append(f"mean ± sample standard deviation over {_averaged(table)}")
     unequal = any(cell.n != table.usual_n for cell in table.cells.values() if cell.n)
     parts.append(f"n = {table.usual_n}" + (" unless stated" if unequal else ""))
     if layout.best:
         along = f", each with its own {', '.join(table.following)}" if table.following else ""
-        parts.append(f"in parentheses {', '.join(layout.best)}{along}, chosen by mean validation accuracy")
+        score = words_of("val_score", table.metrics)
+        parts.append(f"in parentheses {', '.join(layout.best)}{along}, chosen by mean {score}")
     return "; ".join(parts) + "."
 
 

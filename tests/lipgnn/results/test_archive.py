@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from lipgnn.errors import DataError, UsageError
-from lipgnn.results.archive import keep, kept_path, read_all_kept, read_kept, results_of
+from lipgnn.results.archive import add_to_archive, archive_path, read_all_archives, read_archive, results_of_study
 from lipgnn.results.recordings import GRADIENTS, read_recording, write_recording
 from lipgnn.results.store import Store
 from lipgnn.spec.grid import runs_of
@@ -23,23 +23,23 @@ def rows(result_row):
 
 
 def order(path):
-    return [(row["layers"], row["seed"]) for row in read_kept(path)]
+    return [(row["layers"], row["seed"]) for row in read_archive(path)]
 
 
 def test_no_file_has_no_rows(tmp_path):
-    assert read_kept(kept_path(tmp_path, "trial")) == []
-    assert keep(tmp_path, STUDY) == (tmp_path / "studies" / "trial.csv", 0)
+    assert read_archive(archive_path(tmp_path, "trial")) == []
+    assert add_to_archive(tmp_path, STUDY) == (tmp_path / "studies" / "trial.csv", 0)
     assert not (tmp_path / "studies").exists()
 
 
 def test_rows_come_in_the_order_of_the_study_and_go_through_the_file_unchanged(tmp_path, rows, write_store):
     write_store(tmp_path, rows[::-1])
-    path, count = keep(tmp_path, STUDY)
+    path, count = add_to_archive(tmp_path, STUDY)
     assert count == 4
     assert order(path) == [(2, 1), (2, 0), (4, 1), (4, 0)]
-    assert read_kept(path) == [{name: row.get(name) for name in read_kept(path)[0]} for row in rows]
+    assert read_archive(path) == [{name: row.get(name) for name in read_archive(path)[0]} for row in rows]
     before = path.read_bytes()
-    keep(tmp_path, STUDY)
+    add_to_archive(tmp_path, STUDY)
     assert path.read_bytes() == before
 
 
@@ -47,8 +47,8 @@ def test_stores_of_two_clones_add_up_and_nothing_is_dropped(tmp_path, rows, resu
     """The second clone has the file of the first and other runs; a row that is no part of the study stays, last."""
     foreign = result_row(layers=9)
     write_store(tmp_path / "one", [*rows[:2]])
-    path, _ = keep(tmp_path / "one", STUDY)
-    second = kept_path(tmp_path / "two", "trial")
+    path, _ = add_to_archive(tmp_path / "one", STUDY)
+    second = archive_path(tmp_path / "two", "trial")
     second.parent.mkdir(parents=True)
     header, *lines = path.read_text().splitlines(keepends=True)
     second.write_text(
@@ -56,40 +56,40 @@ def test_stores_of_two_clones_add_up_and_nothing_is_dropped(tmp_path, rows, resu
     )
     assert order(second) == [(9, 1)]
     write_store(tmp_path / "two", [rows[3], result_row(layers=2, seed=0, lr=0.5)])
-    assert keep(tmp_path / "two", STUDY)[1] == 2
+    assert add_to_archive(tmp_path / "two", STUDY)[1] == 2
     assert order(second) == [(4, 0), (9, 1)]
 
 
-def test_a_kept_row_gives_way_only_to_a_run_computed_anew(tmp_path, rows, write_store):
+def test_an_archived_row_gives_way_only_to_a_run_computed_anew(tmp_path, rows, write_store):
     write_store(tmp_path / "one", rows[:1])
-    path, _ = keep(tmp_path / "one", STUDY)
-    other = kept_path(tmp_path / "two", "trial")
+    path, _ = add_to_archive(tmp_path / "one", STUDY)
+    other = archive_path(tmp_path / "two", "trial")
     other.parent.mkdir(parents=True)
     other.write_bytes(path.read_bytes())
     write_store(tmp_path / "two", [{**rows[0], "test_score": 0.75}])
-    keep(tmp_path / "two", STUDY)
-    assert read_kept(other)[0]["test_score"] == rows[0]["test_score"]
-    keep(tmp_path / "two", STUDY, anew=[rows[0]["run_id"]])
-    assert read_kept(other)[0]["test_score"] == 0.75
+    add_to_archive(tmp_path / "two", STUDY)
+    assert read_archive(other)[0]["test_score"] == rows[0]["test_score"]
+    add_to_archive(tmp_path / "two", STUDY, anew=[rows[0]["run_id"]])
+    assert read_archive(other)[0]["test_score"] == 0.75
 
 
 def test_a_damaged_file_is_refused_and_left_as_it_is(tmp_path, rows, write_store):
     write_store(tmp_path, rows)
-    path, _ = keep(tmp_path, STUDY)
+    path, _ = add_to_archive(tmp_path, STUDY)
     path.write_text(path.read_text()[:-40])
     damaged = path.read_bytes()
     with pytest.raises(DataError, match="row 5"):
-        keep(tmp_path, STUDY)
+        add_to_archive(tmp_path, STUDY)
     assert path.read_bytes() == damaged
 
 
-def test_what_runs_recorded_is_kept_in_a_folder_beside_the_rows(tmp_path, rows, write_store):
+def test_what_runs_recorded_is_archived_in_a_folder_beside_the_rows(tmp_path, rows, write_store):
     write_store(tmp_path, rows)
     arrays = {name: np.full((2, 3), 10.0, np.float32) for name in GRADIENTS} | {"epochs": np.array([1, 2])}
     write_recording(Store(tmp_path).run(rows[0]["run_id"]).recording_path("gradients"), arrays)
-    keep(tmp_path, STUDY)
+    add_to_archive(tmp_path, STUDY)
     assert not (tmp_path / "studies" / "trial").exists()
-    keep(tmp_path, replace(STUDY, record=("gradients",)))
+    add_to_archive(tmp_path, replace(STUDY, record=("gradients",)))
     (file,) = (tmp_path / "studies" / "trial").iterdir()
     assert file.stem == rows[0]["run_id"]
     np.testing.assert_allclose(read_recording(file)["weight_norm"], 10.0, rtol=0.01)
@@ -97,47 +97,47 @@ def test_what_runs_recorded_is_kept_in_a_folder_beside_the_rows(tmp_path, rows, 
 
 def test_all_studies_are_read_together(tmp_path, rows, write_store):
     write_store(tmp_path, rows)
-    keep(tmp_path, STUDY)
+    add_to_archive(tmp_path, STUDY)
     (tmp_path / "studies" / "second.csv").write_bytes((tmp_path / "studies" / "trial.csv").read_bytes())
-    assert len(read_all_kept(tmp_path)) == 8
+    assert len(read_all_archives(tmp_path)) == 8
 
 
 def test_scales_are_never_mixed_and_the_first_with_results_is_shown(tmp_path, rows, result_row, write_store):
     write_store(tmp_path, [*rows, result_row(layers=2, seed=0, lr=0.5)])
-    found, choice = results_of(STUDY, tmp_path)
+    found, choice = results_of_study(STUDY, tmp_path)
     assert (choice.scale, [(row["layers"], row["seed"]) for row in found.rows]) == ("small", [(2, 0), (2, 1)])
-    found, choice = results_of(STUDY, tmp_path, scale="paper")
+    found, choice = results_of_study(STUDY, tmp_path, scale="paper")
     assert (choice.scale, {row["layers"] for row in found.rows}) == ("paper", {4})
     write_store(tmp_path / "large", rows[2:])
-    assert results_of(STUDY, tmp_path / "large")[1].scale == "paper"
-    assert results_of(STUDY, tmp_path / "nowhere", [tmp_path / "large"])[1].scale == "paper"
+    assert results_of_study(STUDY, tmp_path / "large")[1].scale == "paper"
+    assert results_of_study(STUDY, tmp_path / "nowhere", [tmp_path / "large"])[1].scale == "paper"
 
 
-def test_kept_rows_go_before_the_same_runs_of_the_store(tmp_path, rows, write_store):
+def test_archived_rows_go_before_the_same_runs_of_the_store(tmp_path, rows, write_store):
     write_store(tmp_path / "one", rows[:1])
-    path, _ = keep(tmp_path / "one", STUDY)
-    second = kept_path(tmp_path / "two", "trial")
+    path, _ = add_to_archive(tmp_path / "one", STUDY)
+    second = archive_path(tmp_path / "two", "trial")
     second.parent.mkdir(parents=True)
     second.write_bytes(path.read_bytes())
     write_store(tmp_path / "two", [{**rows[0], "test_score": 0.75}, rows[1]])
-    found, _ = results_of(STUDY, tmp_path / "two")
+    found, _ = results_of_study(STUDY, tmp_path / "two")
     assert [row["test_score"] for row in found.rows] == [0.5, 0.5]
     assert [store.root for store in found.stores] == [tmp_path / "two"]
 
 
 def test_a_plain_grid_shows_all_rows_of_its_file(tmp_path, rows, write_store):
     write_store(tmp_path, rows)
-    keep(tmp_path, STUDY)
+    add_to_archive(tmp_path, STUDY)
     plain = study_of("plain", {"grid": {"layers": [3]}})
     (tmp_path / "studies" / "trial.csv").rename(tmp_path / "studies" / "plain.csv")
-    assert len(results_of(plain, tmp_path)[0].rows) == 4
+    assert len(results_of_study(plain, tmp_path)[0].rows) == 4
 
 
 def test_without_results_the_command_that_computes_them_is_told(tmp_path, rows, write_store):
     with pytest.raises(UsageError) as caught:
-        results_of(STUDY, tmp_path)
+        results_of_study(STUDY, tmp_path)
     assert caught.value.hint == "Compute them: lipgnn sweep --study trial --scale small"
     write_store(tmp_path, rows[:2])
     with pytest.raises(UsageError, match="No results of study 'trial'") as caught:
-        results_of(STUDY, tmp_path, scale="paper")
+        results_of_study(STUDY, tmp_path, scale="paper")
     assert caught.value.hint.endswith("--scale paper")

@@ -9,8 +9,8 @@ from lipgnn.results.recordings import (
     GRADIENTS,
     RECORDS,
     SIMILARITY,
-    publish_recordings,
-    published_path,
+    archive_recordings,
+    archived_path,
     read_recording,
     record_of,
     write_recording,
@@ -43,8 +43,8 @@ def store(tmp_path):
     return store
 
 
-def test_what_is_published_is_small_and_good_to_a_percent(store, tmp_path):
-    assert publish_recordings(store, ["ab", "cd"], tmp_path / "gradients") == ["ab"]
+def test_what_is_archived_is_small_and_good_to_a_percent(store, tmp_path):
+    assert archive_recordings(store, ["ab", "cd"], tmp_path / "gradients") == ["ab"]
     (path,) = (tmp_path / "gradients").iterdir()
     assert path.name == "ab.safetensors"
     assert os.path.getsize(path) < 30_000
@@ -57,9 +57,9 @@ def test_what_is_published_is_small_and_good_to_a_percent(store, tmp_path):
     np.testing.assert_allclose(found["weight_norm"][large], recorded["weight_norm"][large], rtol=0.01)
 
 
-def test_a_long_run_is_published_at_every_kth_epoch(store, tmp_path):
+def test_a_long_run_is_archived_at_every_kth_epoch(store, tmp_path):
     write_recording(store.run("ab").recording_path("gradients"), arrays(1000))
-    publish_recordings(store, ["ab"], tmp_path / "gradients")
+    archive_recordings(store, ["ab"], tmp_path / "gradients")
     path = tmp_path / "gradients" / "ab.safetensors"
     assert 20_000 < os.path.getsize(path) < 30_000
     found, recorded = read_recording(path), arrays(1000)
@@ -67,10 +67,10 @@ def test_a_long_run_is_published_at_every_kth_epoch(store, tmp_path):
     np.testing.assert_allclose(found["weight_norm"], recorded["weight_norm"][::4], rtol=0.02)
 
 
-def test_publishing_twice_gives_the_same_bytes(store, tmp_path):
-    publish_recordings(store, ["ab"], tmp_path / "gradients")
+def test_archiving_twice_gives_the_same_bytes(store, tmp_path):
+    archive_recordings(store, ["ab"], tmp_path / "gradients")
     first = (tmp_path / "gradients" / "ab.safetensors").read_bytes()
-    publish_recordings(store, ["ab"], tmp_path / "gradients")
+    archive_recordings(store, ["ab"], tmp_path / "gradients")
     assert (tmp_path / "gradients" / "ab.safetensors").read_bytes() == first
 
 
@@ -79,22 +79,22 @@ def test_a_gradient_of_zero_and_one_that_is_not_there_stay_what_they_are(store, 
     recorded["weight_norm"][0, 0] = 0
     recorded["input_norm"][:] = np.nan
     write_recording(store.run("ab").recording_path("gradients"), recorded)
-    publish_recordings(store, ["ab"], tmp_path / "gradients")
+    archive_recordings(store, ["ab"], tmp_path / "gradients")
     found = read_recording(tmp_path / "gradients" / "ab.safetensors")
     assert found["weight_norm"][0, 0] == 0 < found["weight_norm"][1, 1]
     assert np.isnan(found["input_norm"]).all()
 
 
-def test_similarity_is_published_beside_gradients(store, tmp_path):
+def test_similarity_is_archived_beside_gradients(store, tmp_path):
     """Over more orders of magnitude than float32 has, with what is not finite as it is."""
     draw = np.random.default_rng(1)
     written = {name: 10 ** draw.uniform(-60, 60, (21, 129)) for name in SIMILARITY}
     written["grad_mu"][0, :3] = np.nan, np.inf, 0
     written["epochs"] = np.arange(21)
     write_recording(store.run("ab").recording_path("similarity"), written)
-    assert publish_recordings(store, ["ab", "cd"], tmp_path / "kept") == ["ab"]
-    paths = {record: published_path(tmp_path / "kept", "ab", record) for record in RECORDS}
-    assert {*(tmp_path / "kept").iterdir()} == {*paths.values()}
+    assert archive_recordings(store, ["ab", "cd"], tmp_path / "archived") == ["ab"]
+    paths = {record: archived_path(tmp_path / "archived", "ab", record) for record in RECORDS}
+    assert {*(tmp_path / "archived").iterdir()} == {*paths.values()}
     assert read_recording(paths["gradients"]).keys() == {"epochs", "weight_norm", "input_norm"}
     found = read_recording(paths["similarity"])
     assert os.path.getsize(paths["similarity"]) < 30_000
@@ -110,8 +110,8 @@ def test_every_array_belongs_to_one_record():
     assert record_of("test_score") is None
 
 
-def test_nothing_recorded_is_nothing_published(store, tmp_path):
-    assert publish_recordings(store, ["cd"], tmp_path / "gradients") == []
+def test_nothing_recorded_is_nothing_archived(store, tmp_path):
+    assert archive_recordings(store, ["cd"], tmp_path / "gradients") == []
     assert not (tmp_path / "gradients").exists()
 
 

@@ -21,18 +21,19 @@ def store(tmp_path):
 
 @pytest.fixture
 def finished(store):
-    """A store with two published runs, written in the other order of their specifications."""
+    """A store with two finished runs, written in the other order of their specifications."""
     for layers, run_id in ((9, "aa11"), (2, "ab22")):
         spec = RunSpec(layers=layers)
         store.run(run_id).begin(spec, "f")
-        store.run(run_id).publish(result_of(spec, run_id))
+        store.run(run_id).finish(result_of(spec, run_id))
     return store
 
 
 def test_the_columns_are_those_of_the_contract():
     contract = (
         "run_id status metric epochs_run best_epoch epochs_to_90 train_score val_score test_score last_test_score "
-        "train_loss val_loss max_grad_norm parameters seconds seconds_per_epoch peak_memory_mb fingerprint version command"
+        "train_loss val_loss max_grad_norm parameters seconds seconds_per_epoch peak_memory_mb fingerprint version "
+        "command"
     )
     assert " ".join(RESULT_FIELDS) == contract
     assert (*FIELDS, *RESULT_FIELDS) == COLUMNS
@@ -46,7 +47,7 @@ def test_a_run_says_what_it_computes(store):
 
 
 def test_the_first_result_stays(finished):
-    finished.run("aa11").publish(result_of(RunSpec(layers=9), "aa11", test_score=0.9))
+    finished.run("aa11").finish(result_of(RunSpec(layers=9), "aa11", test_score=0.9))
     assert finished.run("aa11").result()["test_score"] == 0.5
 
 
@@ -65,13 +66,13 @@ def test_the_csv_is_a_view_with_full_precision(finished):
 def test_no_cell_of_the_csv_is_a_formula(store):
     spec = RunSpec(dataset="=HYPERLINK(1)")
     store.run("ab").begin(spec, "f")
-    store.run("ab").publish(result_of(spec, "ab"))
+    store.run("ab").finish(result_of(spec, "ab"))
     store.rebuild_csv()
     assert store.csv_path.read_text().splitlines()[1].startswith("'=HYPERLINK(1),")
 
 
 def test_results_come_one_by_one_and_all_in_order_even_of_mixed_types(finished):
-    assert [row["run_id"] for row in finished.published()] == ["aa11", "ab22"]
+    assert [row["run_id"] for row in finished.finished()] == ["aa11", "ab22"]
     assert [row["run_id"] for row in finished.results()] == ["ab22", "aa11"]
     path = finished.run("ab22").result_path
     path.write_text(path.read_text().replace('"layers": 2', '"layers": "two"'))
@@ -84,7 +85,7 @@ def test_a_failed_attempt_leaves_a_note_that_success_removes(store):
     run.fail("out of memory", 3)
     assert json.loads(run.failure_path.read_text())["reason"] == "out of memory"
     assert (run.result(), store.failed()) == (None, ["ab"])
-    run.publish(result_of(RunSpec(), "ab"))
+    run.finish(result_of(RunSpec(), "ab"))
     assert not run.failure_path.exists()
 
 

@@ -4,7 +4,7 @@ from cli.report import FIGURES
 from lipgnn.errors import UsageError
 from lipgnn.report.table.cells import build_table
 from lipgnn.report.table.layout import Layout
-from lipgnn.report.table.published import read_published
+from lipgnn.report.table.papers import read_papers
 from lipgnn.results.recordings import RECORDS
 from lipgnn.spec.grid import runs_of
 from lipgnn.spec.run import RunSpec
@@ -154,7 +154,7 @@ def test_what_a_study_asks_of_runs_and_reports_is_known(name):
     study = read_study(name)
     assert {*study.record} <= {*RECORDS}
     assert study.report.get("figure") in (None, *FIGURES)
-    papers = [entry.paper for entry in read_published()]
+    papers = [entry.paper for entry in read_papers()]
     assert all(any(paper.startswith(name) for paper in papers) for name in study.report.get("papers", ()))
     values = {study.report.get("value", "test_score"), *study.values.values()}
     fields = {key: study.report.get(key, ()) for key in ("rows", "cols", "best")}
@@ -179,7 +179,7 @@ def test_the_layout_of_a_study_leaves_nothing_mixed(name, result_row):
 def test_the_full_protocol_has_every_cell_that_was_published(name, paper):
     runs = runs_of(read_study(name).choose("paper").grids(), {})[0]
     planned = {(r.dataset, r.missing, r.model, r.norm, r.layers) for r in runs}
-    cells = {(e.dataset, e.missing, e.model, e.norm, e.depth) for e in read_published() if paper in e.paper}
+    cells = {(e.dataset, e.missing, e.model, e.norm, e.depth) for e in read_papers() if paper in e.paper}
     assert cells
     assert cells <= planned
 

@@ -3,7 +3,7 @@ import os
 import pytest
 
 from lipgnn.errors import UsageError
-from lipgnn.results.archive import kept_path, read_kept
+from lipgnn.results.archive import archive_path, read_archive
 from lipgnn.results.store import Store
 from lipgnn.sweep import execute as module
 from lipgnn.sweep.engines.events import Ended
@@ -27,7 +27,7 @@ def engine(monkeypatch, result_row):
                 result = result_row(**planned.spec.to_dict(), run_id=planned.run_id, fingerprint=fingerprint)
                 run = Store(self.orders.results).run(planned.run_id)
                 run.begin(planned.spec, fingerprint)
-                run.publish(result)
+                run.finish(result)
                 yield Ended(0, planned, "done", None, result)
 
         def close(self):
@@ -58,15 +58,15 @@ def test_a_sweep_of_no_study_ends_with_its_summary_and_archives_nothing(tmp_path
 
 def test_the_rows_of_a_study_are_archived(tmp_path, engine):
     *_, summary = execute(prepare(SweepRequest(tmp_path, study="first"), {}), Means())
-    path = kept_path(tmp_path, "first")
-    assert summary.archive == (path, 10) and len(read_kept(path)) == 10
+    path = archive_path(tmp_path, "first")
+    assert summary.archive == (path, 10) and len(read_archive(path)) == 10
 
 
 def test_a_sweep_that_is_closed_early_archives_what_it_has(tmp_path, engine):
     events = execute(prepare(SweepRequest(tmp_path, study="first"), {}), Means())
     next(events), next(events)
     events.close()
-    assert len(read_kept(kept_path(tmp_path, "first"))) == 2
+    assert len(read_archive(archive_path(tmp_path, "first"))) == 2
     assert engine[0].closed
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from lipgnn.errors import UsageError
-from lipgnn.results.archive import kept_path
+from lipgnn.results.archive import archive_path
 from lipgnn.results.store import to_csv
 from lipgnn.sweep.plan import fingerprint_of
 from lipgnn.sweep.prepare import SweepRequest, prepare
@@ -43,7 +43,7 @@ def test_archived_rows_of_a_study_are_not_computed_unless_forced(tmp_path, resul
     first = prepare(request, {}).plan.runs[0]
     fingerprint = fingerprint_of("cora", "public")
     row = result_row(**first.spec.to_dict(), run_id=first.run_id, fingerprint=fingerprint)
-    path = kept_path(tmp_path, "first")
+    path = archive_path(tmp_path, "first")
     path.parent.mkdir()
     path.write_bytes(to_csv([row]))
     prepared = prepare(request, {})

@@ -42,7 +42,7 @@ class ScriptedEngine:
                 run = self.store.run(planned.run_id)
                 run.begin(planned.spec, "f")
                 result = result_of(planned, status)
-                run.publish(result)
+                run.finish(result)
             yield Ended(0, planned, status, "because", result)
 
 
@@ -83,7 +83,7 @@ def test_a_run_held_by_another_sweep_is_waited_for(plan, store, monkeypatch):
     def pause(seconds):
         planned = plan.runs[2]
         store.run(planned.run_id).begin(planned.spec, "f")
-        store.run(planned.run_id).publish(result_of(planned))
+        store.run(planned.run_id).finish(result_of(planned))
 
     finishing = iter([pause])
     monkeypatch.setattr(sweep.time, "sleep", lambda seconds: next(finishing, lambda s: None)(seconds))

@@ -189,12 +189,12 @@ def test_a_trial_that_finds_no_memory_is_a_failed_run(small_spec, load_for, stor
     assert "allocate" in json.loads(run.failure_path.read_text())["reason"]
 
 
-def test_a_full_disk_at_the_end_loses_nothing_but_the_time_to_publish(small_spec, load_for, store, monkeypatch):
+def test_a_full_disk_at_the_end_loses_nothing_but_the_time_to_finish(small_spec, load_for, store, monkeypatch):
     def full(self, result):
         raise RunFailed("Could not write: no space")
 
     with monkeypatch.context() as patch:
-        patch.setattr("lipgnn.results.store.Run.publish", full)
+        patch.setattr("lipgnn.results.store.Run.finish", full)
         with pytest.raises(RunFailed):
             complete(small_spec, load_for(small_spec), store)
     result, events = complete(small_spec, load_for(small_spec), store)

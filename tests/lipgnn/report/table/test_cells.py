@@ -3,10 +3,10 @@ from dataclasses import replace
 
 import pytest
 
+from lipgnn.catalog import METRICS, MetricEntry
 from lipgnn.errors import UsageError
-from lipgnn.report.table.cells import add_published, build_table, compare, sort_rows
+from lipgnn.report.table.cells import build_table, compare, sort_rows
 from lipgnn.report.table.layout import Layout
-from lipgnn.report.table.published import Published
 
 BY_NORM = Layout(rows=("norm",), cols=("layers",))
 BEST = Layout(rows=("norm",), cols=("dataset",), best=("layers",))
@@ -66,13 +66,6 @@ def test_runs_that_never_came_to_a_count_are_counted_and_in_no_mean(runs):
     assert (none.mean, none.std, none.n, none.never) == (None, None, 0, 3)
 
 
-def test_a_value_that_was_not_kept_is_no_never(runs):
-    del runs[4]["epochs_to_90"]
-    assert build_table(runs, BY_NORM).cells
-    with pytest.raises(UsageError, match=f"Run {runs[4]['run_id']} was stored before epochs_to_90 was kept"):
-        build_table(runs, replace(BY_NORM, value="epochs_to_90"))
-
-
 def test_runs_that_differ_in_something_else_are_not_averaged(runs, result_row):
     other = [run | {"lr": 0.01, "run_id": f"{index:012x}"} for index, run in enumerate(runs[:2])]
     with pytest.raises(UsageError) as caught:
@@ -87,6 +80,50 @@ def test_runs_that_differ_in_something_else_are_not_averaged(runs, result_row):
 def test_other_data_or_options_are_not_averaged(runs, field, value):
     with pytest.raises(UsageError, match=field):
         build_table([*runs, runs[0] | {field: value, "seed": 9}], BY_NORM)
+
+
+def test_two_metrics_are_never_averaged(result_row):
+    """Not over data sets, which bring their metric along, and not by a choice among them."""
+    runs = [
+        result_row(dataset=dataset, metric=metric, fingerprint=dataset, seed=seed)
+        for dataset, metric in (("cora", "accuracy"), ("proteins", "roc-auc"))
+        for seed in (0, 1)
+    ]
+    over = Layout(rows=("norm",), cols=(), over=("seed", "dataset"))
+    with pytest.raises(UsageError, match=r"differ in metric \(accuracy, roc-auc\)") as caught:
+        build_table(runs, over)
+    assert "--where metric=accuracy" in caught.value.hint
+    with pytest.raises(UsageError, match="differ in metric"):
+        build_table(runs, Layout(rows=("norm",), cols=(), best=("dataset",)))
+    apart = build_table(runs, replace(over, rows=("norm", "metric")))
+    assert [(cell.n, cell.metric) for cell in apart.cells.values()] == [(2, "accuracy"), (2, "roc-auc")]
+    beside = build_table(runs, Layout(rows=("norm",), cols=("dataset",)))
+    assert beside.metrics == ("accuracy", "roc-auc")
+    assert beside.metrics_by_column == {("cora",): ("accuracy",), ("proteins",): ("roc-auc",)}
+
+
+def test_the_best_and_the_first_are_those_of_the_direction_of_the_metric(runs, monkeypatch):
+    monkeypatch.setitem(METRICS, "error", MetricEntry("the share of wrong ones", words="error", higher_is_better=False))
+    errors = [run | {"metric": "error"} for run in runs]
+    assert build_table(errors, BEST).cells[("lip",), ("cora",)].best == {"layers": 4}
+    assert [key[0] for key in sort_rows(build_table(errors, BY_NORM), "value").row_keys] == ["none", "lip"]
+
+
+def test_rows_of_two_metrics_have_no_order_by_value(runs):
+    mixed = [run | {"metric": "roc-auc" if run["norm"] == "lip" else "accuracy"} for run in runs]
+    with pytest.raises(UsageError, match="different metrics have no order"):
+        sort_rows(build_table(mixed, BY_NORM), "value")
+    assert sort_rows(build_table(mixed, replace(BY_NORM, value="seconds")), "value").row_keys
+
+
+def test_there_is_no_difference_between_two_metrics(result_row):
+    runs = [
+        result_row(dataset=dataset, metric=metric, fingerprint=dataset)
+        for dataset, metric in (("cora", "accuracy"), ("citeseer", "accuracy"), ("proteins", "roc-auc"))
+    ]
+    table = compare(build_table(runs, Layout(rows=("dataset",), cols=("norm",))), "dataset=cora")
+    shown = {row[0]: cell.difference and cell.difference.mean for (row, _), cell in table.cells.items()}
+    assert shown == {"cora": None, "citeseer": 0, "proteins": None}
 
 
 def test_device_and_version_may_differ(runs):
@@ -196,11 +233,3 @@ def test_compare_takes_any_field_of_the_table(runs):
     differences = [deep - shallow for deep, shallow in pairs]
     assert table.cells[("lip",), (4,)].difference.mean == pytest.approx(sum(differences) / len(differences))
     assert table.cells[("lip",), (2,)].difference is None
-
-
-def test_published_numbers_stand_beside_cells_of_the_same_kind(runs):
-    entry = Published("A 2021", "1", "cora", 0.0, "gat", "lip", "test_score", 0.8, 0.01, 4, "book")
-    fixed = add_published(build_table(runs, BY_NORM), [entry])
-    assert {place for place, cell in fixed.cells.items() if cell.published} == {(("lip",), (4,))}
-    chosen = add_published(build_table(runs, BEST), [entry])
-    assert chosen.cells[("lip",), ("cora",)].published is entry

@@ -34,6 +34,8 @@ def test_where_nothing_varies_there_still_is_a_table(result_row):
         ({"best": ("seed",)}, "'seed' is used 2 times", "one of"),
         ({"value": "test_accuracy"}, "Unknown value 'test_accuracy'", "Did you mean 'test_score'?"),
         ({"value": "command"}, "Unknown value 'command'", "val_loss"),
+        ({"over": ("seed", "metric")}, "different metrics have no mean", "--rows"),
+        ({"best": ("metric",)}, "none is the best", "--cols"),
     ],
 )
 def test_what_cannot_be_laid_out_is_refused(given, message, hint):

@@ -27,7 +27,7 @@ def test_markdown(table):
         "| lip | **76.0 ± 1.0** | diverged (3) |\n"
         "| pair | 50.0, n = 1, 2 diverged | – |\n"
         "\n"
-        "test\\_score in %; mean ± sample standard deviation over seed 0, 1, 2; n = 3 unless stated.\n"
+        "test accuracy in %; mean ± sample standard deviation over seed 0, 1, 2; n = 3 unless stated.\n"
         "\n"
         "Diverged runs in these cells, in no mean: 5.\n"
     )

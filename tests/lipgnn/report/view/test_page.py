@@ -162,7 +162,7 @@ def norms(dom):
 def test_a_browser_shows_the_page_and_sorts_its_table(page, browser):
     dom = browser(page, "--dump-dom")
     assert norms(dom) == ["none", "lip", "pair"]
-    assert "<title>lipgnn report: test_score</title>" in dom
+    assert "<title>lipgnn report: test accuracy</title>" in dom
     click = "<script>document.querySelectorAll('table')[0].querySelectorAll('thead th')[1].click()</script>"
     assert norms(browser(page + click, "--dump-dom")) == ["none", "pair", "lip"]
     assert norms(browser(page + click + click, "--dump-dom")) == ["lip", "pair", "none"]

@@ -2,11 +2,12 @@ from dataclasses import replace
 
 import pytest
 
-from lipgnn.report.table.cells import add_published, build_table
+from lipgnn.report.table.beside import add_published
+from lipgnn.report.table.cells import build_table
 from lipgnn.report.table.layout import Layout
-from lipgnn.report.table.published import read_published
+from lipgnn.report.table.papers import read_papers
 from lipgnn.report.table.statistics import Difference
-from lipgnn.report.view.printed import as_printed, difference_text, number, plain, spread
+from lipgnn.report.view.printed import as_printed, difference_text, mean_and_std, number, plain
 
 
 def entries(printed):
@@ -24,7 +25,7 @@ def test_a_table_is_printed_as_papers_do(table):
         [("50.0", None, ", n = 1, 2 diverged"), ("–", None, "")],
     ]
     assert printed.caption == (
-        "test_score in %; mean ± sample standard deviation over seed 0, 1, 2; n = 3 unless stated."
+        "test accuracy in %; mean ± sample standard deviation over seed 0, 1, 2; n = 3 unless stated."
     )
     assert printed.notes == ["Diverged runs in these cells, in no mean: 5."]
 
@@ -50,7 +51,7 @@ def test_the_chosen_depth_is_printed_after_the_number(result_row):
     runs = [result_row(layers=layers, test_score=layers / 20, seed=seed) for layers in (5, 11) for seed in (0, 1)]
     printed = as_printed(build_table(runs, Layout(rows=("norm",), cols=(), best=("layers",))))
     assert entries(printed) == [[("55.0 ± 0.0 (11)", None, "")]]
-    assert printed.headers == [[("test_score", 1)]]
+    assert printed.headers == [[("test accuracy", 1)]]
     assert "layers, chosen by mean validation accuracy" in printed.caption
 
 
@@ -96,9 +97,9 @@ def test_numbers_have_sensible_digits(name, value, text):
 
 
 def test_a_deviation_has_the_decimals_of_its_mean():
-    assert spread("seconds", 318.13, 2.345) == "318.1 ± 2.3"
-    assert spread("val_loss", 1.2345, 0.01) == "1.234 ± 0.010"
-    assert spread("test_score", 0.5, None) == "50.0"
+    assert mean_and_std("seconds", 318.13, 2.345) == "318.1 ± 2.3"
+    assert mean_and_std("val_loss", 1.2345, 0.01) == "1.234 ± 0.010"
+    assert mean_and_std("test_score", 0.5, None) == "50.0"
 
 
 def test_a_difference_says_only_what_is_known():
@@ -120,7 +121,7 @@ def test_fewer_trees_than_published_are_said_to_be(result_row):
         for dataset, layers in (("trees:4", 5), ("trees:5:250", 6))
     ]
     layout = Layout(rows=("norm",), cols=("dataset", "layers"), value="train_score")
-    printed = as_printed(add_published(build_table(runs, layout), read_published()))
+    printed = as_printed(add_published(build_table(runs, layout), read_papers()))
     assert [entry.text for entry in printed.rows[0][1]] == ["50.0", "100.0", "50.0", "41.0"]
     assert "Scaled down from the published data set: trees:5:250." in printed.notes
 
@@ -149,3 +150,51 @@ def test_a_mean_of_those_alone_that_came_to_it_is_said_and_never_marked(result_r
         "layer": ("60.00 ± 10.00", "underline", ""),
     }
     assert printed.notes == ["Runs in these cells that never came to it, in no mean: 4."]
+
+
+@pytest.fixture
+def two_metrics(result_row):
+    """Two norms on a set with an accuracy of 0.7 and 0.8 and on one with a ROC-AUC of 0.8 and 0.9."""
+    return [
+        result_row(
+            dataset=dataset, metric=metric, fingerprint=dataset, norm=norm, test_score=score + (norm == "lip") / 10
+        )
+        for dataset, metric, score in (("cora", "accuracy", 0.7), ("proteins", "roc-auc", 0.8))
+        for norm in ("none", "lip")
+    ]
+
+
+def test_columns_of_several_metrics_say_which_each_is(two_metrics):
+    printed = as_printed(build_table(two_metrics, Layout(rows=("norm",), cols=("dataset",))))
+    assert printed.headers == [[("cora", 1), ("proteins", 1)], [("accuracy", 1), ("ROC-AUC", 1)]]
+    assert entries(printed) == [
+        [("70.0", "underline", ""), ("80.0", "underline", "")],
+        [("80.0", "bold", ""), ("90.0", "bold", "")],
+    ]
+    assert printed.caption == "test score in %; n = 1."
+
+
+def test_one_metric_stands_in_the_caption_alone(two_metrics):
+    auc = [run for run in two_metrics if run["metric"] == "roc-auc"]
+    printed = as_printed(build_table(auc, Layout(rows=("norm",), cols=("dataset",), best=("layers",))))
+    assert printed.headers == [[("proteins", 1)]]
+    assert printed.caption.startswith("test ROC-AUC in %;")
+    assert "chosen by mean validation ROC-AUC" in printed.caption
+
+
+def test_numbers_of_several_metrics_in_one_column_say_which_and_have_no_rank(two_metrics):
+    """0.8 of one metric is no more than 0.7 of another."""
+    printed = as_printed(build_table(two_metrics, Layout(rows=("dataset", "norm"), cols=())))
+    assert entries(printed) == [
+        [("70.0", None, ", accuracy")],
+        [("80.0", None, ", accuracy")],
+        [("80.0", None, ", ROC-AUC")],
+        [("90.0", None, ", ROC-AUC")],
+    ]
+    assert printed.headers == [[("accuracy, ROC-AUC", 1)], [("test score", 1)]]
+
+
+def test_what_is_no_score_needs_no_metric(two_metrics):
+    printed = as_printed(build_table(two_metrics, Layout(rows=("norm",), cols=("dataset",), value="seconds")))
+    assert printed.headers == [[("cora", 1), ("proteins", 1)]]
+    assert printed.caption == "seconds; n = 1."

@@ -43,7 +43,7 @@ class Cluster(RemoteEngine):
             run.append_log(LINE)
         elif step == "finish":
             values = dict.fromkeys(RESULT_FIELDS, 0.5) | {"run_id": planned.run_id, "status": "done"}
-            run.publish({**planned.spec.to_dict(), **values})
+            run.finish({**planned.spec.to_dict(), **values})
         elif step == "lost":
             raise Lost("node 7 is gone")
         elif step != "wait":

@@ -1,4 +1,4 @@
-"""Pages whose tables are printed by the program: each stands below the command that prints it.
+"""Page tables: tables of Markdown pages that the program prints, each below the command that prints it.
 
 <!-- report: lipgnn report results/studies/first.csv --study first --format markdown -->
 | norm | …
@@ -19,8 +19,8 @@ _END = "<!-- end -->"
 _WRITING = ("-o", "--output", "--html", "--update", "--figure")
 
 
-def update_blocks(page: str, run: Callable[[list[str]], str]) -> tuple[str, int]:
-    """The page with every block as its command prints it now.
+def update_tables(page: str, run: Callable[[list[str]], str]) -> tuple[str, int]:
+    """The page with every page table as its command prints it now.
 
     Parameters
     ----------
@@ -28,17 +28,17 @@ def update_blocks(page: str, run: Callable[[list[str]], str]) -> tuple[str, int]
 
     Returns
     -------
-    the page, and the number of its blocks.
+    the page, and the number of its tables.
 
     Raises
     ------
-    UsageError : a block without its end, or with another command than one that prints a report.
+    UsageError : a table without its end, or with another command than one that prints a report.
     """
-    lines, blocks, inside = [], 0, None
+    lines, tables, inside = [], 0, None
     for number, line in enumerate(page.splitlines(keepends=True), start=1):
         begins = _BEGIN.fullmatch(line.rstrip())
         if begins and inside is None:
-            inside, blocks = number, blocks + 1
+            inside, tables = number, tables + 1
             printed = run(_words(begins[1], number))
             lines += [line, printed if printed.endswith("\n") else f"{printed}\n"]
         elif begins:
@@ -50,7 +50,7 @@ def update_blocks(page: str, run: Callable[[list[str]], str]) -> tuple[str, int]
             lines.append(line)
     if inside is not None:
         raise _unended(inside)
-    return "".join(lines), blocks
+    return "".join(lines), tables
 
 
 def _words(command: str, number: int) -> list[str]:
@@ -68,4 +68,4 @@ _HINT = "Write <!-- report: lipgnn report RESULTS … --format markdown --> on a
 
 
 def _unended(number: int) -> UsageError:
-    return UsageError(f"The block that begins in line {number} has no end.", f"Write {_END} on a line of its own.")
+    return UsageError(f"The table that begins in line {number} has no end.", f"Write {_END} on a line of its own.")

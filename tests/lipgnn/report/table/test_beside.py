@@ -1,9 +1,9 @@
 import pytest
 
-from lipgnn.report.table.cells import add_published, build_table, sort_rows
+from lipgnn.report.table.beside import add_published, complete_published
+from lipgnn.report.table.cells import build_table, sort_rows
 from lipgnn.report.table.layout import Layout
-from lipgnn.report.table.published import read_published
-from lipgnn.report.table.whole import complete_published
+from lipgnn.report.table.papers import PaperNumber, read_papers
 from lipgnn.report.view.formats import csv_table, markdown
 from lipgnn.report.view.printed import as_printed
 
@@ -11,8 +11,19 @@ MISSING = Layout(rows=("model", "norm"), cols=("dataset", "missing"), best=("lay
 TREES = Layout(rows=("model", "norm", "kappa"), cols=("dataset", "layers"), value="train_score")
 
 
+def test_published_numbers_stand_beside_cells_of_the_same_kind(result_row):
+    runs = [result_row(norm=norm, layers=layers) for norm in ("none", "lip") for layers in (2, 4)]
+    entry = PaperNumber("A 2021", "1", "cora", 0.0, "gat", "lip", "test_score", 0.8, 0.01, 4, "book")
+    fixed = add_published(build_table(runs, Layout(("norm",), ("layers",))), [entry])
+    assert {place for place, cell in fixed.cells.items() if cell.published} == {(("lip",), (4,))}
+    chosen = add_published(build_table(runs, Layout(("norm",), ("dataset",), best=("layers",))), [entry])
+    assert chosen.cells[("lip",), ("cora",)].published is entry
+    other = [run | {"metric": "roc-auc"} for run in runs]
+    assert not any(c.published for c in add_published(build_table(other, fixed.layout), [entry]).cells.values())
+
+
 def whole(runs, layout):
-    return complete_published(add_published(build_table(runs, layout), read_published()), read_published())
+    return complete_published(add_published(build_table(runs, layout), read_papers()), read_papers())
 
 
 def test_one_cell_of_ours_brings_the_whole_published_table(result_row):
@@ -20,7 +31,7 @@ def test_one_cell_of_ours_brings_the_whole_published_table(result_row):
     table = whole([result_row(norm="lip", test_score=0.5)], MISSING)
     assert (len(table.row_keys), len(table.col_keys)) == (5, 6)
     assert sum(cell.mean is not None for cell in table.cells.values()) == 1
-    assert {cell.published for cell in table.cells.values()} == {e for e in read_published() if "Dasoulas" in e.paper}
+    assert {cell.published for cell in table.cells.values()} == {e for e in read_papers() if "Dasoulas" in e.paper}
     printed = as_printed(table)
     assert dict(printed.rows)["gat", "lip"][0].text == "50.0 (10)"
     assert dict(printed.rows)["gcn", "none"][-1].text == "44.9 ± 4.4 (2)"
@@ -70,5 +81,5 @@ def test_numbers_of_one_residual_connection_stand_in_its_rows(result_row):
 @pytest.mark.parametrize("value", ["val_score", "seconds"])
 def test_where_nothing_was_published_nothing_is_added(result_row, value):
     table = build_table([result_row(norm="lip")], Layout(("norm",), ("dataset",), value=value))
-    completed = complete_published(add_published(table, read_published()), read_published())
+    completed = complete_published(add_published(table, read_papers()), read_papers())
     assert completed.cells.keys() == table.cells.keys()

@@ -1,4 +1,4 @@
-"""Numbers that papers published, as data: published.csv beside this file says where each was read."""
+"""Numbers that papers have published, as data: papers.csv beside this file says where each was read."""
 
 from __future__ import annotations
 
@@ -15,17 +15,18 @@ _SAME = {"test_score": ("test_score", "last_test_score")}
 
 
 @dataclass(frozen=True)
-class Published:
+class PaperNumber:
     """One number of a paper.
 
     Attributes
     ----------
     paper, table : where it stands.
     dataset, missing, model, norm, value : what it is of, in the words of a run.
-    mean, std : as fractions where it is an accuracy; std is None where the paper has none.
+    mean, std : as fractions where it is a score; std is None where the paper has none.
     depth : the number of layers.
     source : how it was read and what differs from a run of ours.
     residual : the residual connection, where the number is of that one and no other.
+    metric : what a score is.
     """
 
     paper: str
@@ -40,14 +41,16 @@ class Published:
     depth: int
     source: str
     residual: str | None = None
+    metric: str = "accuracy"
 
     def matches(self, value: str, spec: Mapping[str, Any]) -> bool:
         """Whether this is the number for a cell of runs with these options; depth counts where it is fixed.
 
-        A test accuracy is one at whichever epoch it was taken, and `trees:5:250` is `trees:5` scaled down.
+        A test score is one at whichever epoch it was taken, and `trees:5:250` is `trees:5` scaled down.
         """
         names = ("missing", "model", "norm", *(("residual",) if self.residual else ()))
         same = all(spec.get(name) == getattr(self, name) for name in names)
+        same &= spec.get("metric", self.metric) == self.metric
         data = spec.get("dataset") == self.dataset or self.scaled_down(spec)
         return same and data and value in _SAME.get(self.value, (self.value,)) and self._has_depth_of(spec)
 
@@ -59,11 +62,11 @@ class Published:
         return spec.get("layers", self.depth) == self.depth
 
 
-def read_published() -> list[Published]:
-    """All published numbers that ship."""
-    text = resources.files("lipgnn.report.table").joinpath("published.csv").read_text(encoding="utf-8")
+def read_papers() -> list[PaperNumber]:
+    """All numbers of papers that ship."""
+    text = resources.files("lipgnn.report.table").joinpath("papers.csv").read_text(encoding="utf-8")
     return [
-        Published(
+        PaperNumber(
             **{
                 **row,
                 "missing": float(row["missing"]),

@@ -1,4 +1,4 @@
-"""The whole of a published table: its numbers also where there are no runs of ours."""
+"""Numbers of papers in a table of ours: beside our cells, and the rest of a paper's table where we have no runs."""
 
 from __future__ import annotations
 
@@ -7,15 +7,24 @@ from dataclasses import replace
 from typing import Any
 
 from lipgnn.report.table.cells import Cell, Key, Table, ordered
-from lipgnn.report.table.published import Published
+from lipgnn.report.table.papers import PaperNumber
 
 
-def complete_published(table: Table, published: Sequence[Published]) -> Table:
+def add_published(table: Table, papers: Sequence[PaperNumber]) -> Table:
+    """Put the numbers of papers beside ours, where one is of the same data, model, norm and depth."""
+    cells = {}
+    for place, cell in table.cells.items():
+        matches = (entry for entry in papers if entry.matches(table.layout.value, cell.spec))
+        cells[place] = replace(cell, published=next(matches, None))
+    return replace(table, cells=cells, with_published=True)
+
+
+def complete_published(table: Table, papers: Sequence[PaperNumber]) -> Table:
     """Add the rest of every published table of which a number stands in this one; cells of ours there are empty."""
     layout, cells = table.layout, dict(table.cells)
     shown = [cell.published for cell in cells.values() if cell.published]
     sources = {(entry.paper, entry.table, entry.value) for entry in shown}
-    for entry in published:
+    for entry in papers:
         known = _fields(entry)
         unnamed = known.keys() - {*layout.rows, *layout.cols, *layout.best}
         ours = ({name: cell.spec[name] for name in unnamed} for cell in table.cells.values())
@@ -31,7 +40,7 @@ def complete_published(table: Table, published: Sequence[Published]) -> Table:
     return replace(table, cells=cells, row_keys=row_keys, col_keys=col_keys)
 
 
-def _place(entry: Published, names: Sequence[str], keys: Sequence[Key]) -> Key | None:
+def _place(entry: PaperNumber, names: Sequence[str], keys: Sequence[Key]) -> Key | None:
     """The row or column an entry belongs to: one that is there, else a new one if the entry knows all its fields."""
     for key in keys:
         if _agrees(entry, dict(zip(names, key, strict=True))):
@@ -40,7 +49,7 @@ def _place(entry: Published, names: Sequence[str], keys: Sequence[Key]) -> Key |
     return tuple(known[name] for name in names) if all(name in known for name in names) else None
 
 
-def _agrees(entry: Published, values: dict[str, Any]) -> bool:
+def _agrees(entry: PaperNumber, values: dict[str, Any]) -> bool:
     """Whether an entry is of these values, as far as it knows them."""
     known = _fields(entry)
     return all(
@@ -50,7 +59,7 @@ def _agrees(entry: Published, values: dict[str, Any]) -> bool:
     )
 
 
-def _fields(entry: Published) -> dict[str, Any]:
+def _fields(entry: PaperNumber) -> dict[str, Any]:
     """What an entry is of, by the names of a run's fields."""
     named = {name: getattr(entry, name) for name in ("dataset", "missing", "model", "norm")} | {"layers": entry.depth}
     return named | ({"residual": entry.residual} if entry.residual else {})

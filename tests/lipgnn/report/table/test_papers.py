@@ -1,12 +1,12 @@
 import pytest
 
-from lipgnn.catalog import MODELS, RESIDUALS, parse_norm
-from lipgnn.report.table.published import read_published
+from lipgnn.catalog import METRICS, MODELS, RESIDUALS, parse_norm
+from lipgnn.report.table.papers import read_papers
 from lipgnn.results.rows import VALUES
 
 
 def test_the_published_numbers_are_those_of_the_papers():
-    numbers = read_published()
+    numbers = read_papers()
     table = {
         (entry.dataset, entry.missing, entry.model, entry.norm): (entry.mean, entry.std, entry.depth)
         for entry in numbers
@@ -24,18 +24,19 @@ def test_the_published_numbers_are_those_of_the_papers():
     assert deep == {("cora", 64): 0.855, ("citeseer", 32): 0.734, ("pubmed", 16): 0.803}
 
 
-@pytest.mark.parametrize("entry", read_published(), ids=lambda e: f"{e.dataset}-{e.missing}-{e.model}-{e.norm}")
+@pytest.mark.parametrize("entry", read_papers(), ids=lambda e: f"{e.dataset}-{e.missing}-{e.model}-{e.norm}")
 def test_every_published_number_is_in_the_words_of_a_run_and_has_a_source(entry):
     assert entry.model in MODELS
     assert entry.value in VALUES
     parse_norm(entry.norm)
     assert entry.residual in (None, *RESIDUALS)
+    assert entry.metric in METRICS
     assert 0 < entry.mean <= 1
     assert entry.paper and entry.table and entry.source and entry.depth >= 1
 
 
 def test_a_number_is_of_one_cell_alone():
-    entry = next(e for e in read_published() if (e.dataset, e.missing, e.model, e.norm) == ("cora", 1, "gat", "lip"))
+    entry = next(e for e in read_papers() if (e.dataset, e.missing, e.model, e.norm) == ("cora", 1, "gat", "lip"))
     cell = {"dataset": "cora", "missing": 1.0, "model": "gat", "norm": "lip"}
     assert entry.matches("test_score", cell)
     assert entry.matches("last_test_score", cell), "the authors take the last epoch"
@@ -43,20 +44,22 @@ def test_a_number_is_of_one_cell_alone():
     for other in ({"layers": 12}, {"dataset": "citeseer"}, {"missing": 0.0}, {"norm": "pair"}, {"model": "gt"}):
         assert not entry.matches("test_score", {**cell, **other})
     assert not entry.matches("train_score", cell)
+    assert entry.matches("test_score", {**cell, "metric": "accuracy"})
+    assert not entry.matches("test_score", {**cell, "metric": "roc-auc"})
 
 
 def test_fewer_trees_are_the_same_trees_scaled_down():
-    entry = next(e for e in read_published() if (e.dataset, e.model) == ("trees:5", "gat"))
+    entry = next(e for e in read_papers() if (e.dataset, e.model) == ("trees:5", "gat"))
     cell = {"missing": 0.0, "model": "gat", "norm": "layer", "layers": 6}
     for dataset, matches, scaled in (("trees:5", True, False), ("trees:5:250", True, True), ("trees:50", False, False)):
         spec = {**cell, "dataset": dataset}
         assert (entry.matches("train_score", spec), entry.scaled_down(spec)) == (matches, scaled)
-    cora = next(e for e in read_published() if e.dataset == "cora")
+    cora = next(e for e in read_papers() if e.dataset == "cora")
     assert not cora.scaled_down({"dataset": "cora:undirected"})
 
 
 def test_a_number_that_is_of_one_residual_connection_is_of_no_other():
-    entry = next(e for e in read_published() if e.residual == "initial" and e.dataset == "cora")
+    entry = next(e for e in read_papers() if e.residual == "initial" and e.dataset == "cora")
     cell = {"dataset": "cora", "missing": 0.0, "model": "gcn", "norm": "none", "layers": 64, "residual": "initial"}
     assert entry.matches("test_score", cell)
     assert not entry.matches("test_score", {**cell, "residual": "identity"})

@@ -1,0 +1,59 @@
+"""The figure `curve`: losses and scores by epoch, from the logs of a store."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from functools import partial
+from typing import Any
+
+from lipgnn.errors import UsageError, unknown_name
+from lipgnn.report.figures.canvas import Canvas
+from lipgnn.report.figures.figure import Figure
+from lipgnn.report.figures.panel import Panel, Point, Series, full_labels, means_by_epoch, panels_by_column
+from lipgnn.report.figures.style import look
+from lipgnn.report.table.cells import Cell, Table
+from lipgnn.report.table.values import scale_of
+from lipgnn.results.rows import Results
+
+# What every line of a log has.
+LOGGED = ("train_loss", "train_score", "val_loss", "val_score", "test_score")
+
+_LOOK = partial(look, marker=False)
+
+
+class Curve(Figure):
+    """Epochs along the axis: a panel for every column, in it a series for every row."""
+
+    captions = ((None, "Mean by epoch over the runs that reached it; the band is one sample standard deviation."),)
+
+    def panels(self, table: Table, results: Results, value: str) -> list[Panel]:
+        if value not in LOGGED:
+            raise unknown_name("value of a curve", value, LOGGED)
+        return panels_by_column(table, value, lambda cell: _points(cell, results, value), full_labels)
+
+    def draw(self, canvas: Canvas, panels: Sequence[Panel]) -> None:
+        scale = scale_of(canvas.value)
+        canvas.lines(panels, "epoch", lambda y: scale * y, _LOOK)
+        canvas.name_side(canvas.axis())
+        canvas.legend(_LOOK)
+
+    def row(self, panel: Panel, series: Series, point: Point) -> dict[str, Any]:
+        return {"series": series.label, "epoch": point.x, "y": point.y, "std": point.std}
+
+
+def _points(cell: Cell, results: Results, value: str) -> list[Point]:
+    epochs: dict[int, list[float]] = defaultdict(list)
+    for run in cell.runs:
+        if run["status"] != "done":
+            continue
+        folder = results.run(run["run_id"])
+        log = folder.read_log() if folder else []
+        if not log:
+            raise UsageError(
+                f"Run {run['run_id']} has no log here; training curves are drawn from the logs of a store.",
+                "Give the store itself, not only its results.csv.",
+            )
+        for line in log:
+            epochs[line["epoch"]].append(line[value])
+    return means_by_epoch(epochs)

@@ -1,0 +1,109 @@
+"""How figures look in print: a column wide, told apart by colour, marker and line, so that colour is never needed."""
+
+from __future__ import annotations
+
+import contextlib
+import warnings
+from collections.abc import Collection, Iterator
+from typing import TYPE_CHECKING, Any
+
+from lipgnn.report.table.values import is_score, words_of
+from lipgnn.results.recordings import GRADIENTS, SIMILARITY
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+# Okabe and Ito's colours, which colour-blind readers can tell apart, the dark ones first.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#999999")
+# One more than colours, so that colour and marker repeat together only after 72 series.
+MARKERS = ("o", "s", "^", "D", "v", "P", "X", "*", "p")
+LINES = ("-", "--", "-.", ":")
+# Inches; the width is that of one column of a two-column paper.
+WIDTH, HEIGHT = 3.4, 2.5
+
+_STYLE = {
+    "font.size": 8,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": "#dddddd",
+    "grid.linewidth": 0.5,
+    "lines.linewidth": 1.3,
+    "lines.markersize": 4,
+    "legend.frameon": False,
+    # Names are shown as they are; a dollar sign is no formula.
+    "text.parse_math": False,
+    "svg.fonttype": "none",
+    "pdf.fonttype": 42,
+}
+_SIMILARITY = {
+    "grad_mu": "similarity μ of gradient",
+    "grad_norm": "norm of gradient",
+    "feat_mu": "similarity μ of features",
+    "feat_norm": "norm of features",
+    "rank1": "residual to rank one",
+}
+
+
+@contextlib.contextmanager
+def in_print(salt: str) -> Iterator[None]:
+    """Draw in this style, and so that the same data gives the same bytes.
+
+    Parameters
+    ----------
+    salt : makes the names inside an SVG file, which figures on one page must not share.
+    """
+    import matplotlib
+
+    # A letter that the font lacks is drawn as a box; that is no reason to fail.
+    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": salt}), warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="Glyph")
+        yield
+
+
+def look(index: int, *, marker: bool = True, line: str | None = None) -> dict[str, Any]:
+    """How the series with this number is drawn.
+
+    Parameters
+    ----------
+    marker : whether it has one; one for every epoch would hide the line.
+    line : in place of its own.
+    """
+    return {
+        "color": COLOURS[index % len(COLOURS)],
+        "marker": MARKERS[index % len(MARKERS)] if marker else None,
+        "linestyle": line or LINES[index % len(LINES)],
+    }
+
+
+def axis_words(value: str, metrics: Collection[str]) -> str:
+    """What stands beside an axis along which a value lies; `metrics` are those of the runs drawn."""
+    if value in GRADIENTS:
+        of, _, kind = value.partition("_")
+        kinds = {"norm": "norm", "mean": "mean entry", "max": "largest entry"}
+        return f"{kinds[kind]} of {of} gradient"
+    if value in SIMILARITY:
+        return _SIMILARITY[value]
+    words = words_of(value, metrics)
+    return f"{words} (%)" if is_score(value) else words
+
+
+def use_decades(axes: Axes, place: str) -> None:
+    """Make an axis, x or y, logarithmic, its numbers written without formulas, which this style does not set."""
+    from matplotlib.ticker import LogLocator, NullFormatter
+
+    axes.set(**{f"{place}scale": "log"})
+    axis = {"x": axes.xaxis, "y": axes.yaxis}[place]
+    low, high = axis.get_view_interval()
+    subs = (1.0,) if high > 100 * low else (1.0, 2.0, 5.0) if high > 4 * low else tuple(range(1, 10))
+    axis.set_major_locator(LogLocator(subs=subs))
+    axis.set_major_formatter(lambda number, _: _short(number))
+    axis.set_minor_formatter(NullFormatter())
+
+
+def _short(number: float) -> str:
+    """A number beside an axis, with as few characters as it takes: 0.05, 1000, 1e5, 2e-7."""
+    if 1e-3 <= number < 1e4:
+        return f"{number:g}"
+    digit, exponent = f"{number:.0e}".split("e")
+    return f"{digit}e{int(exponent)}"

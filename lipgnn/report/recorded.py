@@ -1,0 +1,92 @@
+"""What runs recorded by layer, as decimal logarithms: it spans many orders of magnitude."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING
+
+from lipgnn.errors import UsageError, unknown_name
+from lipgnn.report.table.cells import Cell
+from lipgnn.report.table.values import GROWTH
+from lipgnn.results.recordings import RECORDS, record_of
+from lipgnn.results.rows import Results, Row
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+def first_recorded(records: Sequence[str], otherwise: str) -> str:
+    """The first array of what runs record, or of another record where nothing is known of them."""
+    return RECORDS[records[0] if records else otherwise][0]
+
+
+def first_layer(value: str) -> int:
+    """The number of the first column: layers count from 1, and similarity begins at the output of the encoder, 0."""
+    return 0 if record_of(value) == "similarity" else 1
+
+
+def logarithms_of(cell: Cell, results: Results, value: str) -> Iterator[tuple[Row, Sequence[int], np.ndarray]]:
+    """The runs of a cell, each with epochs and decimal logarithms, (E, columns), but for one that came to nothing.
+
+    Diverged runs count as well, up to the epoch before: without them gradients that explode would not be seen.
+
+    Raises
+    ------
+    UsageError : nothing of this name is ever recorded, or a run has not done so.
+    """
+    record = record_of(value)
+    if record is None:
+        raise unknown_name("recorded value", value, [name for names in RECORDS.values() for name in names])
+    for run in cell.runs:
+        if run["epochs_run"] or results.recording(run["run_id"], record) is not None:
+            yield run, *recorded_logarithms(run, results, value)
+
+
+def recorded_logarithms(run: Row, results: Results, value: str) -> tuple[Sequence[int], np.ndarray]:
+    """Epochs, and decimal logarithms of one of RECORDS, (E, columns).
+
+    Raises
+    ------
+    UsageError : the run has not recorded it.
+    """
+    import numpy as np
+
+    recording = results.recording(run["run_id"], record_of(value))
+    array = _array(run, recording, value)
+    with np.errstate(divide="ignore"):
+        return recording["epochs"].tolist(), np.log10(array.astype(np.float64))
+
+
+def with_growth(runs: Iterable[Row], results: Results) -> list[Row]:
+    """The runs with GROWTH, log10 μ(G⁽⁰⁾) / μ(G⁽ᴸ⁾): by how many orders of magnitude the gradient grows in diverse
+    directions on its way through all layers, before the first step of training.
+
+    It is None where either is zero or not finite.
+
+    Raises
+    ------
+    UsageError : a run has not recorded its similarity.
+    """
+    found = []
+    for run in runs:
+        of_layers = recorded_logarithms(run, results, "grad_mu")[1][0]
+        growth = float(of_layers[0] - of_layers[-1])
+        found.append({**run, GROWTH: growth if math.isfinite(growth) else None})
+    return found
+
+
+def _array(run: Row, recording: Mapping[str, np.ndarray] | None, value: str) -> np.ndarray:
+    record = record_of(value)
+    if recording is None:
+        problem = f"has recorded no {record}, or its recording is not here"
+    elif value not in recording:
+        problem = f"is here with {', '.join(name for name in RECORDS[record] if name in recording)} alone"
+    elif run["stack"] == "reversible" and (recording[value] != recording[value])[:, 0].all():
+        problem = f"has no {value}: the layers of a reversible stack have no inputs of their own"
+    else:
+        return recording[value]
+    raise UsageError(
+        f"Run {run['run_id']} {problem}.",
+        f"Give the store it is in, or compute it anew with --record {record} --force.",
+    )

@@ -1,0 +1,50 @@
+"""What the numbers of a run are: how they are called, in which unit they are shown, and which way is better."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from lipgnn.catalog import METRICS
+from lipgnn.results.rows import SCORES, VALUES
+
+# What a table can show beside VALUES, of runs that recorded their similarity (see `lipgnn.report.recorded`).
+GROWTH = "log10_growth"
+SHOWN = (*VALUES, GROWTH)
+
+
+def is_score(value: str) -> bool:
+    """Whether it is the metric of a run, a fraction that is shown in percent."""
+    return value in SCORES
+
+
+def higher_is_better(value: str, metric: str) -> bool:
+    """Scores have the direction of their metric; losses, times and sizes should be low."""
+    return is_score(value) and (metric not in METRICS or METRICS[metric].higher_is_better)
+
+
+def scale_of(value: str) -> float:
+    """The factor from a number as stored to the number as shown."""
+    return 100.0 if is_score(value) else 1.0
+
+
+def metric_words(metrics: Collection[str]) -> str:
+    """Metrics as people say them."""
+    return ", ".join(METRICS[metric].words if metric in METRICS else metric for metric in metrics)
+
+
+def words_of(value: str, metrics: Collection[str]) -> str:
+    """A value as people say it: a score is called by its metric, where all runs have the same one.
+
+    Parameters
+    ----------
+    metrics : those of the runs shown.
+    """
+    words = {"val": "validation"}
+    if is_score(value) and len(metrics) == 1:
+        words["score"] = metric_words(metrics)
+    return " ".join(words.get(word, word) for word in value.split("_"))
+
+
+def heading_of(value: str, metrics: Collection[str]) -> str:
+    """What stands above numbers: a score in words, anything else by the name that --value takes."""
+    return words_of(value, metrics) if is_score(value) else value
