@@ -10,12 +10,10 @@ import importlib
 import importlib.metadata
 import os
 import platform
-import resource
 import signal
 import sys
 import weakref
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -146,16 +144,6 @@ class PerGraph:
             self._made[id(index)] = self._make(graph)
             weakref.finalize(index, self._made.pop, id(index))
         return self._made[id(index)]
-
-
-def peak_memory_mb() -> float:
-    """Largest memory this process ever had, or had since that was forgotten (see /proc/PID/clear_refs)."""
-    # Not what getrusage says: that remembers the process which started this one.
-    with contextlib.suppress(OSError, StopIteration):
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return round(int(next(line.split()[1] for line in lines if line.startswith("VmHWM:"))) / 2**10, 1)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
 
 
 def describe_environment() -> dict[str, Any]:

@@ -38,20 +38,7 @@ LOOKS_INTO = {
     "report": (*GROUND, "spec", "results"),
     "sweep": (*GROUND, "spec", "tasks", "datasets", "results", "training"),
     "guide": GROUND,
-    "bench": (
-        *GROUND,
-        "spec",
-        "kernels",
-        "nn",
-        "network",
-        "tasks",
-        "datasets",
-        "results",
-        "training",
-        "diagnose",
-        "report",
-        "sweep",
-    ),
+    "bench": (*GROUND, "spec", "kernels", "nn", "tasks", "datasets", "results", "training", "diagnose"),
 }
 # What starts at once: help, plans and tables wait for neither torch nor pandas.
 TORCH_FREE = [
@@ -86,6 +73,7 @@ TORCH_FREE = [
     "lipgnn.sweep.engines.slurm",
     "lipgnn.bench.compare",
     "lipgnn.bench.graphs",
+    "lipgnn.bench.overhead",
     "lipgnn.report.figures",
     "lipgnn.report.request",
     "lipgnn.report.view.page",

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Generator, Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,10 +13,10 @@ import lipgnn
 from lipgnn.catalog import MODELS, NO_NORM, check_name, fused_norms, parse_norm
 from lipgnn.errors import DataError, Interrupted, RunFailed
 from lipgnn.kernels import choose
-from lipgnn.memory import free_memory, memory_returned
+from lipgnn.memory import forget_peak, free_memory, memory_returned, peak_memory
 from lipgnn.results.recordings import RECORDS, read_recording
 from lipgnn.results.store import Run, Store, epochs_to_90
-from lipgnn.runtime import choose_device, peak_memory_mb
+from lipgnn.runtime import choose_device
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import command_for
 from lipgnn.tasks import TaskData, find_task
@@ -94,7 +93,8 @@ def train(
             kernel, kernel_reason = _choose_kernel(spec, device)
             spec = spec.computed(device=str(device), kernel=kernel)
             run.begin(spec, dataset.fingerprint)
-            _forget_peak_memory(device)
+            # A process may compute several runs, one after the other.
+            forget_peak(device)
             training, checkpoint = Training(spec, dataset, device), CheckpointFile(run.path)
             memory = _plan_memory(training, run)
             if saved := checkpoint.read(spec):
@@ -223,7 +223,7 @@ def _result(training: Training, run: Run, fingerprint: str, diverged: str | None
         "parameters": training.parameters,
         "seconds": training.seconds,
         "seconds_per_epoch": training.seconds / training.epoch if training.epoch else None,
-        "peak_memory_mb": _peak_memory_mb(training.device),
+        "peak_memory_mb": round(peak_memory(training.device) / 2**20, 1),
         "fingerprint": fingerprint,
         "version": lipgnn.__version__,
         "command": command_for(spec),
@@ -237,18 +237,3 @@ def _failed(error: Exception, epoch: int) -> RunFailed:
     if isinstance(error, MemoryError) or "memory" in text.lower():
         hint = "Use --stack reversible or --recompute-every 1, fewer heads, a smaller width or fewer layers."
     return RunFailed(f"The run failed in epoch {epoch + 1}: {text}.", hint)
-
-
-def _peak_memory_mb(device: torch.device) -> float:
-    """Largest memory of the process during this run, or of the CUDA device."""
-    if device.type == "cuda":
-        return round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
-    return peak_memory_mb()
-
-
-def _forget_peak_memory(device: torch.device) -> None:
-    """Begin to measure anew: a process may compute several runs, one after the other."""
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(device)
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")

@@ -1,4 +1,4 @@
-"""What a bench comes to: one row a thing measured, the same columns in every bench. No torch here."""
+"""What a bench comes to: measurements, with the same columns in every bench. No torch here."""
 
 from __future__ import annotations
 
@@ -6,7 +6,8 @@ import csv
 import io
 import os
 import platform
-from collections.abc import Iterable
+import statistics
+from collections.abc import Iterable, Sequence
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,11 @@ from lipgnn.runtime import installed_version
 ATTENTION = {
     "fused": "edge part by the fused kernel",
     "dgl": "edge part by DGL's message passing, the reference",
-    "gather": "limit of an edge part: three sums over neighbours by dgl.ops.copy_u_sum, forward alone one",
+    "gather": "limit of an edge part: three sums over neighbours by dgl.ops.copy_u_sum",
     "layer fused": "whole layer with its projection, fused kernel",
     "layer dgl": "whole layer with its projection, DGL's message passing",
     "dgl.nn": "whole layer of dgl.nn (GATConv; without norm)",
-    "pyg": "whole layer of PyTorch Geometric (GATConv or TransformerConv; without norm)",
-    "gemm": "limit of a whole layer: the matrix products of its projection alone",
+    "gemm": "limit of a whole layer: its matrix products alone",
 }
 TRAIN = {
     "fused": "epochs by the fused kernel",
@@ -35,21 +35,36 @@ TRAIN = {
 }
 
 
+@dataclass(frozen=True)
+class Range:
+    """Median, least and largest of some numbers."""
+
+    median: float
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, values: Sequence[float]) -> Range:
+        return cls(statistics.median(values), min(values), max(values))
+
+
 @dataclass(frozen=True, kw_only=True)
-class Row:
+class Measurement:
     """One thing measured, or a ratio or exponent made of such.
 
     Attributes
     ----------
-    bench : "attention", "train", "profile", "scaling", "seeds" or "start".
+    bench : "attention", "train", "breakdown" or "overhead".
     graph, nodes, edges : what it was measured on; edges count both directions and self-loops.
     heads, width, layers, norm : H, width D of one head, depth, norm; None where they make no difference.
-    what : a name of `ATTENTION` or `TRAIN`, "A / B" for a ratio, "fit A" for an exponent, a command for "start".
+    what : a name of `ATTENTION` or `TRAIN`, "A / B" for a ratio, "A: operation" for a breakdown, or a command.
     ms : median.
-    peak_mb : what one step adds to the memory of a fresh process at its highest point (see `lipgnn.bench.peak`).
+    peak_mb : what one step adds to the memory of a fresh process at its highest point (see `lipgnn.bench.peak`);
+        of a command, all that its process has.
     low, high : least and largest of ms, or of the ratio, which is taken round by round.
-    ratio, exponent, stderr, against : of rows that hold no time.
-    measures : "forward+backward", "forward", "epoch" or "process".
+    ratio : of "A / B"; of an operation, its share of the epoch.
+    against, exponent, stderr : the cost grows with this power of what `against` names (see `lipgnn.bench.growth`).
+    measures : "forward+backward", "epoch" or "process".
     """
 
     bench: str
@@ -72,36 +87,35 @@ class Row:
     measures: str = ""
     model: str | None = None
     stack: str | None = None
-    recompute_every: str | None = None
     repeats: int = 0
     threads: int | None = None
 
 
-COLUMNS = (*(field.name for field in fields(Row)), "machine", "command")
+COLUMNS = (*(field.name for field in fields(Measurement)), "machine", "command")
 
 
 @dataclass(frozen=True)
 class Report:
-    """The rows of one comparison, and a line for everything that was left out of it."""
+    """The measurements of one comparison, and a line for everything that was left out of it."""
 
-    rows: list[Row]
+    measurements: list[Measurement]
     left_out: list[str]
 
 
-def records(rows: Iterable[Row], command: str) -> list[dict[str, Any]]:
-    """Rows as dictionaries of `COLUMNS`, each with the machine and the command that measures it again."""
+def to_rows(measurements: Iterable[Measurement], command: str) -> list[dict[str, Any]]:
+    """Measurements as dictionaries of `COLUMNS`, each with the machine and the command that measures it again."""
     here = machine()
-    values = ({key: _readable(value) for key, value in asdict(row).items()} for row in rows)
+    values = ({key: _readable(value) for key, value in asdict(each).items()} for each in measurements)
     return [{**value, "machine": here, "command": command} for value in values]
 
 
-def to_csv(records: Iterable[dict[str, Any]]) -> str:
-    """Records as the text of a CSV file; a missing value is an empty cell."""
+def to_csv(rows: Iterable[dict[str, Any]]) -> str:
+    """Rows as the text of a CSV file; a missing value is an empty cell."""
     text = io.StringIO()
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    for record in records:
-        writer.writerow({key: to_csv_text(value) if isinstance(value, str) else value for key, value in record.items()})
+    for row in rows:
+        writer.writerow({key: to_csv_text(value) if isinstance(value, str) else value for key, value in row.items()})
     return text.getvalue()
 
 
