@@ -31,7 +31,7 @@ from lipgnn.spec.sources import Resolved, command_for, resolve, unknown_variable
 if TYPE_CHECKING:
     from lipgnn.training.loop import Started
     from lipgnn.training.memory import MemoryPlan
-    from lipgnn.training.state import Epoch
+    from lipgnn.training.selection import Epoch
 
 EPILOG = """\b
 Examples:
