@@ -151,7 +151,7 @@ def results_option(command: Command) -> Command:
         envvar="LIPGNN_RESULTS",
         show_default=True,
         show_envvar=True,
-        help="Keep the runs and results.csv in this folder, the store.",
+        help="The store: the folder of the runs and of results.csv.",
     )(command)
 
 

@@ -64,8 +64,14 @@ def list_option(
 
 def repeats_option(default: int) -> Callable[[Command], Command]:
     """`--repeats N`."""
-    kind = click.IntRange(min=1)
-    return click.option("--repeats", type=kind, default=default, show_default=True, help="Measure each so many times.")
+    return click.option(
+        "--repeats",
+        type=click.IntRange(min=1),
+        metavar="N",
+        default=default,
+        show_default=True,
+        help="Measure each so many times.",
+    )
 
 
 def comparison_options(
@@ -110,6 +116,7 @@ def comparison_options(
         click.option(
             "--threads",
             type=click.IntRange(min=1),
+            metavar="N",
             default=os.cpu_count() or 1,
             help="Compute with so many threads.  [default: all cores]",
         ),
@@ -128,7 +135,8 @@ def comparison_options(
 
 def names_epilog(names: Mapping[str, str]) -> str:
     """The part of a help page that says what the names of rows mean."""
-    lines = (f"  {name:<12}{text}" for name, text in names.items())
+    widest = max(map(len, names))
+    lines = (f"  {name:<{widest}}  {text}" for name, text in names.items())
     return "\b\nWhat is measured:\n" + "\n".join(lines) + "\n\n"
 
 

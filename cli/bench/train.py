@@ -21,7 +21,7 @@ Examples:
   lipgnn bench train
   lipgnn bench train --layers 10,30 --norm none,lip --what fused,dgl
   lipgnn bench train --layers 25 --width 8 --what "fused,fused recorded"
-  lipgnn bench train --nodes 170000 --layers 10 --width 16 --what fused,dgl --peak --repeats 0
+  lipgnn bench train --nodes 170000 --layers 10 --width 16 --what fused,dgl --peak
   lipgnn bench train --stack reversible --layers 10,100 --width 8
   lipgnn bench train --width 8 --what fused --breakdown
 """

@@ -1,4 +1,6 @@
 import json
+import re
+import shlex
 import subprocess
 import sys
 
@@ -47,6 +49,25 @@ def test_every_command_says_what_it_does(words, command):
     assert command.help and command.help.strip().endswith(".")
     if len(words) == 1:
         assert "Examples:" in command.epilog
+
+
+EXAMPLES = [
+    line.strip().removeprefix("lipgnn ")
+    for command in [program, *(command for _, command in walk(program))]
+    for line in (command.epilog or "").splitlines()
+    if line.startswith("  lipgnn ")
+]
+
+
+@pytest.mark.parametrize("line", EXAMPLES)
+def test_every_example_of_a_help_text_can_be_typed(line):
+    words = shlex.split(re.split(" [>|] ", line)[0])
+    found = program
+    while isinstance(found, click.Group) and words:
+        with click.Context(found) as context:
+            found = found.get_command(context, words.pop(0))
+    # With the settings of the program: a command keeps the help option that it is first asked for.
+    found.make_context(found.name, words, parent=click.Context(program, **program.context_settings))
 
 
 @pytest.mark.parametrize(
