@@ -51,6 +51,11 @@ def test_readme_tells_every_command():
         assert re.search(rf"(`|^)lipgnn {command}\b", TEXTS["README.md"], flags=re.MULTILINE), command
 
 
+def test_readme_maps_every_room():
+    for room in (ROOT / "lipgnn").glob("*/__init__.py"):
+        assert f"`{room.parent.name}`" in TEXTS["README.md"], room.parent.name
+
+
 @pytest.mark.parametrize("page", PAGES)
 def test_the_links_of_a_page_lead_somewhere(page):
     folder = (ROOT / page).parent
