@@ -12,6 +12,7 @@ import venv
 from pathlib import Path
 
 import pytest
+from parts import PARTS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -95,4 +96,26 @@ def test_readme_opens_with_exactly_the_two_set_up_commands():
 
 def test_ci_takes_its_command_from_readme():
     script = (ROOT / ".ci" / "run").read_text()
-    assert "README.md" in script and "pip install" not in script
+    (pattern,) = re.findall(r"^command=\$\(grep -m1 -E '(.*)' README.md\)$", script, flags=re.MULTILINE)
+    (line,) = (line for line in README.splitlines() if re.search(pattern, line))
+    assert line == SETUP_COMMANDS[1]
+    assert '"$command"' in script and "[test" not in script
+
+
+def test_ci_runs_the_tests_of_every_part_and_installs_every_extra():
+    script = (ROOT / ".ci" / "run").read_text()
+    assert {part for parts in re.findall(r"must_have\+?=\((.*?)\)", script) for part in parts.split()} == set(PARTS)
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    (extras,) = re.findall(r"pip install .*\[(.*)\]", script)
+    assert set(extras.split(",")) == set(config["options.extras_require"]) - {"test"}
+
+
+@pytest.mark.parametrize("options, code, said", [([], 0, "3 skipped"), (["--must-have=tex"], 1, "3 errors")])
+def test_without_a_part_its_tests_skip_and_where_it_must_be_there_they_fail(options, code, said):
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-m", "real", "tests/lipgnn/report/view/test_formats.py"]
+    # This process may be one of several that run tests for another, and say so in its environment.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")} | {"PATH": ""}
+    done = subprocess.run([*command, *options], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == code, done.stdout
+    assert said in done.stdout and "neither pdflatex nor tectonic is installed" in done.stdout

@@ -1,4 +1,5 @@
 import json
+import os
 import re
 import shlex
 import subprocess
@@ -158,20 +159,28 @@ def test_a_reader_that_leaves_early_is_no_error(program, tmp_path, arguments):
     assert b"Traceback" not in err and b"Exception ignored" not in err
 
 
-def test_every_command_runs_with_every_warning_an_error(lipgnn, tmp_path):
-    """In processes of their own, as a user starts them; the fixture adds -W error."""
+def test_every_command_runs_with_every_warning_an_error(invoke, tmp_path):
+    """In one fresh process, which imports what the commands need as they need it, under -W error."""
     small = ("--dataset", "planted", "--layers", 2, "--epochs", 2)
-    run = json.loads(lipgnn("train", *small, "--json", check=0).stdout)
-    data = {"LIPGNN_DATA": str(tmp_path / "data")}
-    copy = lipgnn("datasets", "path", "cora", check=0).stdout.strip()
-    for arguments in (
-        ("train", *small, "--model", "gt", "--norm", "lip+pair", "--schedule", "cosine"),
-        ("evaluate", run["run_id"]),
+    run = json.loads(invoke("train", *small, "--json")[1])
+    copy = invoke("datasets", "path", "cora")[1].strip()
+    commands = [
+        ("env",),
         ("datasets", "list"),
         ("datasets", "show", "pubmed"),
         ("datasets", "verify"),
         ("datasets", "import", copy, "--name", "copy"),
-        ("env",),
-    ):
-        done = lipgnn(*arguments, check=0, **data)
-        assert "Warning" not in done.stderr
+        ("train", *small, "--seed", 1),
+        ("train", *small, "--model", "gt", "--norm", "lip+pair", "--schedule", "cosine"),
+        ("evaluate", run["run_id"]),
+    ]
+    code = "import json, sys; from cli.main import run; print([run(words) for words in json.loads(sys.argv[1])])"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, json.dumps([[str(word) for word in words] for words in commands])],
+        cwd=tmp_path,
+        env={**os.environ, "LIPGNN_DATA": str(tmp_path / "data")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.splitlines()[-1:] == [str([0] * len(commands))], done.stderr
+    assert "Warning" not in done.stderr
