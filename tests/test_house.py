@@ -46,6 +46,7 @@ TORCH_FREE = [
     "lipgnn",
     "lipgnn.catalog",
     "lipgnn.datasets",
+    "lipgnn.guide",
     "lipgnn.runtime",
     "lipgnn.memory",
     "lipgnn.tasks",
@@ -87,6 +88,8 @@ TORCH_FREE = [
     "cli.diagnose",
     "cli.datasets",
     "cli.env",
+    "cli.guide",
+    "cli.reference",
 ]
 
 

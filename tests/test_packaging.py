@@ -76,6 +76,7 @@ def test_the_wheel_holds_the_packages_and_the_data_and_nothing_else(outside):
     modules = {str(path.relative_to(ROOT)) for top in ("lipgnn", "cli") for path in (ROOT / top).rglob("*.py")}
     data = {f"lipgnn/data/{name}.npz" for name in ("cora", "citeseer", "pubmed")}
     data |= {f"lipgnn/spec/studies/{path.name}" for path in (ROOT / "lipgnn" / "spec" / "studies").iterdir()}
+    data |= {f"lipgnn/guide/{path.name}" for path in (ROOT / "lipgnn" / "guide").glob("*.md")}
     kernel = {f"lipgnn/kernels/_native{importlib.machinery.EXTENSION_SUFFIXES[0]}"}
     assert names == modules | data | kernel | {"lipgnn/report/table/papers.csv", "lipgnn/report/view/page.html"}
 
@@ -118,27 +119,3 @@ def test_without_a_part_its_tests_skip_and_where_it_must_be_there_they_fail(opti
     done = subprocess.run([*command, *options], cwd=ROOT, env=environment, capture_output=True, text=True)
     assert done.returncode == code, done.stdout
     assert said in done.stdout and "neither pdflatex nor tectonic is installed" in done.stdout
-
-
-def test_readme_tells_every_command_and_exit_code():
-    from cli.main import COMMANDS
-    from lipgnn import errors
-
-    for command in COMMANDS:
-        assert re.search(rf"(`|^)lipgnn {command}\b", README, flags=re.MULTILINE), command
-    for name in ("RunFailed", "UsageError", "DataError", "EnvironmentBroken", "Interrupted"):
-        assert f"| {getattr(errors, name).exit_code} |" in README
-
-
-@pytest.mark.parametrize("block", re.findall(r"```sh runnable\n(.*?)```", README, flags=re.DOTALL))
-def test_the_runnable_blocks_of_readme_run(block, program, tmp_path):
-    environment = {**os.environ, "PATH": f"{Path(program[0]).parent}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(["bash", "-euo", "pipefail", "-c", block], cwd=tmp_path, env=environment, capture_output=True)
-    assert done.returncode == 0, done.stderr.decode()
-
-
-def test_the_library_examples_of_readme_run_one_after_the_other(tmp_path):
-    block = "".join(re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL))
-    assert "GATConv" in block
-    done = subprocess.run([sys.executable, "-W", "error", "-c", block], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr

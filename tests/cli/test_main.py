@@ -1,5 +1,7 @@
 import json
 import os
+import re
+import shlex
 import subprocess
 import sys
 
@@ -32,6 +34,11 @@ def test_alone_it_prints_help_with_lines_to_copy(invoke):
     assert all(name in out for name in COMMANDS)
 
 
+def test_the_list_of_commands_cuts_no_sentence_short(invoke, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "..." not in invoke()[1].partition("Commands:")[2]
+
+
 def test_short_and_long_help_are_the_same(invoke):
     assert invoke("train", "-h") == invoke("train", "--help")
 
@@ -45,8 +52,36 @@ def test_every_command_says_what_it_does(words, command):
         assert "Examples:" in command.epilog
 
 
+EXAMPLES = [
+    line.strip().removeprefix("lipgnn ")
+    for command in [program, *(command for _, command in walk(program))]
+    for line in (command.epilog or "").splitlines()
+    if line.startswith("  lipgnn ")
+]
+
+
+@pytest.mark.parametrize("line", EXAMPLES)
+def test_every_example_of_a_help_text_can_be_typed(line):
+    words = shlex.split(re.split(" [>|] ", line)[0])
+    found = program
+    while isinstance(found, click.Group) and words:
+        with click.Context(found) as context:
+            found = found.get_command(context, words.pop(0))
+    # With the settings of the program: a command keeps the help option that it is first asked for.
+    found.make_context(found.name, words, parent=click.Context(program, **program.context_settings))
+
+
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["train", "--help"], ["datasets", "list"], ["train", "--print-config"], ["trian"]]
+    "arguments",
+    [
+        ["--help"],
+        ["train", "--help"],
+        ["datasets", "list"],
+        ["train", "--print-config"],
+        ["guide"],
+        ["guide", "depth"],
+        ["trian"],
+    ],
 )
 def test_what_needs_no_torch_does_not_import_it(program, arguments, tmp_path):
     code = (
