@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import os
 import shlex
 import sys
 import traceback
@@ -11,6 +10,7 @@ import traceback
 import click
 
 import lipgnn
+from cli.streams import unbroken_streams
 from lipgnn.errors import Interrupted, LipgnnError, unknown_name
 
 COMMANDS = ("train", "evaluate", "diagnose", "sweep", "report", "bench", "datasets", "env")
@@ -56,11 +56,13 @@ def program(ctx: click.Context) -> None:
 
 def main() -> None:
     """Run the program and exit with its code."""
-    code = run(sys.argv[1:])
+    code = 0
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _silence_stdout()
+        with unbroken_streams():
+            code = run(sys.argv[1:])
+    except LipgnnError as error:
+        # What was asked for could not be shown; a worse code than that of the work is kept.
+        code = code or _report(error, sys.argv[1:])
     sys.exit(code)
 
 
@@ -88,11 +90,6 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted.", err=True)
         return Interrupted.exit_code
-    except (BrokenPipeError, SystemExit):
-        # The reader of our output has gone, and there is nobody left to tell. Click and rich say it by exiting;
-        # nothing else here does.
-        _silence_stdout()
-        return 0
     except Exception as error:
         wrapped = LipgnnError(
             f"Internal error, {type(error).__name__}: {error}",
@@ -100,11 +97,6 @@ def run(arguments: list[str]) -> int:
         )
         wrapped.__cause__ = error
         return _report(wrapped, arguments)
-
-
-def _silence_stdout() -> None:
-    """Let what is left in the buffer go nowhere, so that nothing complains of a closed pipe at the very end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _report(error: LipgnnError, arguments: list[str]) -> int:
