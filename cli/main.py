@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import os
 import shlex
 import sys
 import traceback
@@ -56,6 +57,8 @@ def program(ctx: click.Context) -> None:
 
 def main() -> None:
     """Run the program and exit with its code."""
+    # Processes that others start for us find no modules in the working folder either (Python 3.11 and later).
+    os.environ["PYTHONSAFEPATH"] = "1"
     code = 0
     try:
         with unbroken_streams():
