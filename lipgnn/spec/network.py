@@ -23,6 +23,8 @@ from lipgnn.spec.options import checked, option
 from lipgnn.spec.rules import check_network, check_recomputation
 from lipgnn.spec.weight_norm import parse_weight_norm
 
+MAX_LAYERS = 10_000
+"""Ten times the deepest network known to have been trained on a graph; building one takes half a minute."""
 _NORM_NAMES = ", ".join([NO_NORM, *SCORE_NORMS, *FEATURE_NORMS])
 _NETWORK, _DEPTH, _COMPUTE = "network", "depth and norms", "compute"
 
@@ -37,7 +39,7 @@ class NetworkSpec:
     """
 
     model: str = option(_NETWORK, "gat", "The kind of layer.", catalog=MODELS)
-    layers: int = option(_NETWORK, 10, "The number of layers.", low=1)
+    layers: int = option(_NETWORK, 10, "The number of layers.", low=1, high=MAX_LAYERS)
     hidden: int = option(_NETWORK, 8, "The width of one head; the network is heads × hidden wide.", low=1)
     heads: int = option(_NETWORK, 8, "The number of heads.", low=1)
     activation: str = option(_NETWORK, "elu", "The activation after every layer.", choices=ACTIVATIONS)
