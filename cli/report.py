@@ -65,7 +65,9 @@ class Names(click.ParamType):
     "[default: test_score; for a figure of what runs recorded, the first array of it]",
 )
 @click.option("--over", type=Names(), help="Fields to average over.  [default: seed]")
-@click.option("--best", type=Names(), help="Fields to choose in every cell by mean validation score.")
+@click.option(
+    "--best", type=Names(), help="Fields to choose in every cell by mean validation score; diverged runs count as 0."
+)
 @click.option("--where", multiple=True, metavar="KEY=VALUE,…", help="Only runs with one of these values; repeatable.")
 @click.option("--sort", metavar="FIELD", help="Order of the rows: a row field, or value; a leading - reverses.")
 @click.option("--bold", type=RANKS, default="best", show_default=True, help="What is bold in every column.")
