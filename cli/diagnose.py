@@ -11,6 +11,7 @@ import click
 from cli import console
 from cli.diagnose_view import show_diagnosis, show_epochs, write_files
 from cli.options import config_option, debug_option, json_option, preset_option, results_option, spec_options_but
+from cli.outputs import OutputFile
 from lipgnn.diagnose.over import over_epochs
 from lipgnn.diagnose.subject import SubjectRequest
 from lipgnn.errors import UsageError
@@ -47,8 +48,8 @@ has one, is that option's.
 @click.option("--path-length", type=click.IntRange(min=0), metavar="N", help="Of the K paths.  [default: any]")
 @click.option("--certify", is_flag=True, help="Also how much every layer really stretches, which takes longer.")
 @click.option("--all", "everything", is_flag=True, help="Measure and show every layer of a deep network.")
-@click.option("--csv", "table", type=click.Path(path_type=Path), metavar="FILE", help="Write the table as CSV.")
-@click.option("--figure", type=click.Path(path_type=Path), metavar="FILE", help="Draw it: .png, .svg or .pdf.")
+@click.option("--csv", "table", type=OutputFile(), metavar="FILE", help="Write the table as CSV.")
+@click.option("--figure", type=OutputFile(), metavar="FILE", help="Draw it: .png, .svg or .pdf.")
 @spec_options_but("init")
 @config_option
 @preset_option

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import shlex
@@ -12,10 +13,15 @@ import click
 
 import lipgnn
 from cli.streams import unbroken_streams
-from lipgnn.errors import Interrupted, LipgnnError, unknown_name
+from lipgnn.errors import Interrupted, LipgnnError, RunFailed, UsageError, unknown_name
 
 COMMANDS = ("train", "evaluate", "diagnose", "sweep", "report", "bench", "datasets", "env")
 
+# What is wrong with the path itself, and not with the disk.
+_BAD_PATHS = (
+    *(errno.ENAMETOOLONG, errno.ELOOP, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST),
+    *(errno.EACCES, errno.EPERM, errno.EROFS),
+)
 EXAMPLES = """\b
 Try:
   lipgnn train --layers 30 --norm lip
@@ -77,6 +83,9 @@ def run(arguments: list[str]) -> int:
     the exit code: 0 done, 1 run failed, 2 wrong use, 4 data, 5 environment, 130 interrupted.
     """
     try:
+        for word in arguments:
+            if "\0" in word:
+                raise UsageError(f"An argument has a NUL character: {word!r}.", "No path and no name has one.")
         return program.main(arguments, prog_name="lipgnn", standalone_mode=False) or 0
     except Interrupted as stopped:
         from cli.console import note, print_next
@@ -93,6 +102,8 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted.", err=True)
         return Interrupted.exit_code
+    except OSError as error:
+        return _report(_of_system(error), arguments)
     except Exception as error:
         wrapped = LipgnnError(
             f"Internal error, {type(error).__name__}: {error}",
@@ -100,6 +111,19 @@ def run(arguments: list[str]) -> int:
         )
         wrapped.__cause__ = error
         return _report(wrapped, arguments)
+
+
+def _of_system(error: OSError) -> LipgnnError:
+    """What the system says of a file that nobody further down expected to fail."""
+    where = (
+        f"Cannot use {os.fsdecode(error.filename)!r}"
+        if isinstance(error.filename, str | bytes)
+        else "The system refused"
+    )
+    kind = UsageError if error.errno in _BAD_PATHS else RunFailed
+    wrapped = kind(f"{where}: {error.strerror or error}.", "Choose another path, or make room or rights for it.")
+    wrapped.__cause__ = error
+    return wrapped
 
 
 def _report(error: LipgnnError, arguments: list[str]) -> int:

@@ -12,6 +12,7 @@ import click
 
 from cli import console
 from cli.options import debug_option, json_option, results_option
+from cli.outputs import OutputFile
 from cli.report_update import update_page
 from lipgnn.errors import UsageError
 from lipgnn.files import write_atomic
@@ -81,10 +82,10 @@ class Names(click.ParamType):
 @click.option(
     "--format", "form", type=click.Choice(("text", *formats.FORMATS)), help="Format of the table.  [default: text]"
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; its suffix chooses the format.")
+@click.option("-o", "--output", type=OutputFile(), help="File to write; its suffix chooses the format.")
 @click.option("--figure", metavar=f"[{'|'.join(FIGURES)}]", help="Draw a figure into --output instead.")
 @click.option("--figure-data", is_flag=True, help="Also write the figure's numbers beside it as CSV.")
-@click.option("--html", "page", type=click.Path(path_type=Path), help="Also write one page with everything.")
+@click.option("--html", "page", type=OutputFile(), help="Also write one page with everything.")
 @click.option("--update", metavar="FILE.md", type=click.Path(path_type=Path), help="Print the tables of a page anew.")
 @results_option
 @json_option

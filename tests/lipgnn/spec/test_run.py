@@ -169,7 +169,9 @@ def test_a_skip_and_a_weight_norm_are_part_of_the_run_whatever_their_spelling():
 
 
 def test_run_ids_are_hex_only():
-    assert set(RunSpec(dataset="../../\x00evil").run_id("f")) <= set("0123456789abcdef")
+    assert set(RunSpec(dataset="../../\x01evil").run_id("f")) <= set("0123456789abcdef")
+    with pytest.raises(UsageError, match="without NUL"):
+        RunSpec(dataset="../../\x00evil")
 
 
 def test_layers_may_have_a_weight_decay_of_their_own():
