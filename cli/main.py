@@ -15,7 +15,7 @@ import lipgnn
 from cli.streams import unbroken_streams
 from lipgnn.errors import Interrupted, LipgnnError, RunFailed, UsageError, unknown_name
 
-COMMANDS = ("train", "evaluate", "diagnose", "sweep", "report", "bench", "datasets", "env")
+COMMANDS = ("train", "evaluate", "diagnose", "sweep", "report", "bench", "datasets", "env", "guide")
 
 # What is wrong with the path itself, and not with the disk.
 _BAD_PATHS = (
@@ -27,6 +27,9 @@ Try:
   lipgnn train --layers 30 --norm lip
   lipgnn datasets list
   lipgnn env
+  lipgnn guide first-run
+
+`lipgnn COMMAND -h` shows the options of a command and examples.
 """
 
 

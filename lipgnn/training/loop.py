@@ -22,9 +22,9 @@ from lipgnn.spec.sources import command_for
 from lipgnn.tasks import TaskData, find_task
 from lipgnn.training.checkpoint import CheckpointFile
 from lipgnn.training.memory import MemoryPlan, estimate, plan_memory
-from lipgnn.training.recorders.gradients import GradientRecorder, Recorder
-from lipgnn.training.recorders.similarity import SimilarityRecorder
-from lipgnn.training.state import Diverged, Epoch, Training
+from lipgnn.training.recorders import RECORDERS, Recorder
+from lipgnn.training.selection import Epoch
+from lipgnn.training.state import Diverged, Training
 
 
 @dataclass(frozen=True)
@@ -127,7 +127,7 @@ def _choose_kernel(spec: RunSpec, device: torch.device) -> tuple[str, str]:
 
 def _plan_memory(training: Training, run: Run) -> MemoryPlan:
     """Settle how many activations the run keeps, from a trial of two blocks."""
-    with _recorded(training, run):
+    with _noting_failure(training, run):
         expected = estimate(training.network, *training.example())
     memory = plan_memory(expected, training.spec.recompute_every, free_memory(training.device))
     training.recompute_blocks(memory.recompute_every)
@@ -137,17 +137,17 @@ def _plan_memory(training: Training, run: Run) -> MemoryPlan:
 def _recorders(training: Training, run: Run, record: Collection[str]) -> list[Recorder]:
     """What records this run, if anything does; made after the trial of memory, which is no epoch."""
     recorders = []
-    for kind in (GradientRecorder, SimilarityRecorder):
+    for kind in RECORDERS.values():
         path = run.recording_path(kind.record)
         earlier = read_recording(path) if path.exists() else None
         if earlier or kind.record in record:
-            with _recorded(training, run):
+            with _noting_failure(training, run):
                 recorders.append(kind(training, earlier))
     return recorders
 
 
 @contextlib.contextmanager
-def _recorded(training: Training, run: Run) -> Iterator[None]:
+def _noting_failure(training: Training, run: Run) -> Iterator[None]:
     """Leave a note in the store of what torch, DGL or the system could not do."""
     try:
         yield
@@ -166,16 +166,16 @@ def _epochs(
 ) -> Generator[Epoch, None, str | None]:
     """Train to the end, saving on the way and at the end; returns where it diverged, if it did."""
     diverged = None
-    with _recorded(training, run):
+    with _noting_failure(training, run):
         try:
             while not training.finished:
-                record = training.step()
-                if record:
-                    run.append_log(asdict(record))
+                line = training.step()
+                if line:
+                    run.append_log(asdict(line))
                 for recorder in recorders:
                     recorder.end_epoch(training.epoch)
-                if record:
-                    yield record
+                if line:
+                    yield line
                 if training.finished:
                     break
                 if should_stop():
