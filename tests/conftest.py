@@ -264,7 +264,8 @@ def serve():
     """A web server on this machine: serve({"/a.zip": content}) -> object with `url`, `requests` and `faults`.
 
     It knows ranges and versions as web servers do. `faults` are taken one a GET: a number ends the connection after
-    so many bytes, "slow" sends nothing for a second, "plain" ignores the range, "wrong part" sends another one.
+    so many bytes, "slow" sends nothing for a second, "plain" ignores the range, "wrong part" sends another one,
+    "unsaid" says no length.
     """
     import http.server
     import threading
@@ -296,7 +297,8 @@ def serve():
             first = 0 if fault == "wrong part" else start
             if status == 206:
                 further["Content-Range"] = f"bytes {first}-{len(content) - 1}/{len(content)}"
-            self._head(status, **{"Content-Length": len(content) - first}, **further)
+            length = {} if fault == "unsaid" else {"Content-Length": len(content) - first}
+            self._head(status, **length, **further)
             if fault == "slow":
                 time.sleep(1)
             if body:
