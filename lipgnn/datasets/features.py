@@ -23,6 +23,8 @@ def build_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: 
     ------
     ValueError : parts that do not fit; scipy's own constructor lets out-of-range indices through.
     """
+    if any(part.ndim != 1 for part in (data, indices, indptr)):
+        raise ValueError("the parts of a CSR matrix are not lists of numbers")
     if shape[1] > max(MAX_EMPTY_COLUMNS, len(data)):
         raise ValueError(f"features of shape {shape} have {len(data)} entries, so most columns are empty")
     try:

@@ -46,7 +46,13 @@ JSON = st.recursive(
 
 
 def fuzz(
-    request: pytest.FixtureRequest, name: str, examples: int, damage: st.SearchStrategy, read: Callable[[Any], Any]
+    request: pytest.FixtureRequest,
+    name: str,
+    examples: int,
+    damage: st.SearchStrategy,
+    read: Callable[[Any], Any],
+    *,
+    slow: bool = False,
 ) -> None:
     """Let `read` meet `examples` cases of `damage`.
 
@@ -54,6 +60,7 @@ def fuzz(
     ----------
     name : of the reader, for the table of the campaign.
     read : takes a case; may raise a DataError or a UsageError, and nothing else.
+    slow : it runs whole commands, so that a fifth of the cases must do.
     """
     if examples > SHORT and "campaign" not in request.config.option.markexpr:
         pytest.skip("the long form is asked for by -m campaign")
@@ -61,7 +68,7 @@ def fuzz(
     before = memory_in_use() if forget_peak() else None
 
     @settings(
-        max_examples=examples,
+        max_examples=examples // 5 if slow else examples,
         deadline=None,
         derandomize=examples <= SHORT,
         database=None,

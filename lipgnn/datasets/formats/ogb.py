@@ -170,7 +170,9 @@ def _table(path: Path, dtype: type) -> np.ndarray:
 
     with open_plain(path) as file:
         try:
-            frame = pandas.read_csv(file, header=None, dtype=dtype, engine="c", skip_blank_lines=False)
-            return frame.to_numpy(dtype=dtype)
-        except (ValueError, OverflowError) as error:
+            # A number that is no id is refused below; that it becomes another one on the way needs no warning.
+            with np.errstate(invalid="ignore", over="ignore"):
+                frame = pandas.read_csv(file, header=None, dtype=dtype, engine="c", skip_blank_lines=False)
+                return frame.to_numpy(dtype=dtype)
+        except (ValueError, OverflowError, TypeError) as error:
             raise damaged(path, f"not a table of numbers ({str(error).strip()})") from error

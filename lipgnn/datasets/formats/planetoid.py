@@ -106,7 +106,12 @@ def _assemble(path: Path, parts: dict, test: np.ndarray, most_edges: int) -> Sou
 
 def _classes(one_hot: np.ndarray) -> np.ndarray:
     """Class numbers of one-hot rows; an all-zero row is an unknown class."""
-    if one_hot.ndim != 2 or not np.isin(one_hot, (0, 1)).all() or (one_hot.sum(axis=1) > 1).any():
+    if (
+        not isinstance(one_hot, np.ndarray)
+        or one_hot.ndim != 2
+        or not np.isin(one_hot, (0, 1)).all()
+        or (one_hot.sum(axis=1) > 1).any()
+    ):
         raise ValueError("labels are not one-hot")
     return np.where(one_hot.any(axis=1), one_hot.argmax(axis=1), UNKNOWN).astype(np.int64)
 

@@ -57,7 +57,7 @@ def _printed(command: str, number: int, run: Callable[[list[str]], str]) -> str:
         words = shlex.split(command)
     except ValueError as error:
         raise UsageError(f"Line {number} holds no command: {error}.", _HINT) from error
-    if words[:2] != ["lipgnn", "report"]:
+    if words[:2] != ["lipgnn", "report"] or "\0" in command:
         raise UsageError(f"Line {number} holds no command that prints a report: {command!r}.", _HINT)
     try:
         return run(words[2:])

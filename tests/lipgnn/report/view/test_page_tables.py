@@ -31,6 +31,7 @@ def test_a_page_that_is_up_to_date_stays_as_it_is():
     [
         "lipgnn sweep",
         "rm -rf results",
+        "lipgnn report a\0b",
         "lipgnn report 'unclosed",
     ],
 )
