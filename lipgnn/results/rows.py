@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from lipgnn.errors import DataError, UsageError
 from lipgnn.files import from_csv_text
 from lipgnn.results.recordings import archived_path, read_recording
-from lipgnn.results.store import COLUMNS, RESULT_FIELDS, Run, Store
+from lipgnn.results.run import Run
+from lipgnn.results.store import COLUMNS, RESULT_FIELDS, RUN_ID, Store
 from lipgnn.spec.run import FIELDS, HOW
 
 if TYPE_CHECKING:
@@ -196,6 +197,8 @@ def _problems(row: Row) -> Iterator[tuple[str, str]]:
     for name in _REQUIRED:
         if row[name] is None or row[name] == "":
             yield name, "empty"
+    if not RUN_ID.fullmatch(row["run_id"] or ""):
+        yield "run_id", f"{(row['run_id'] or '')[:80]!r} is not an id of 12 digits 0-9 and a-f"
     if row["status"] not in ("done", "diverged"):
         yield "status", f"{row['status']!r} is neither 'done' nor 'diverged'"
     for name in SCORES:

@@ -15,7 +15,7 @@ def request_for(small_spec, load_for, tmp_path):
         spec = small_spec.with_values(**changes)
         return {
             "spec": spec.to_dict(),
-            "run_id": spec.run_id(load_for(spec).fingerprint) if "dataset" not in changes else "ab",
+            "run_id": spec.run_id(load_for(spec).fingerprint) if "dataset" not in changes else "ab" + "0" * 10,
             "results": str(tmp_path / "results"),
             "force": False,
             "save_every": 5,
@@ -65,7 +65,10 @@ def test_a_failure_is_recorded_with_its_reason(request_for, tmp_path):
     ended = worker.compute(request_for(dataset="texas"))
     assert ended["status"] == "failed"
     assert "texas" in ended["reason"]
-    assert "texas" in json.loads((tmp_path / "results" / "runs" / "ab" / "failure.json").read_text())["reason"]
+    assert (
+        "texas"
+        in json.loads((tmp_path / "results" / "runs" / ("ab" + "0" * 10) / "failure.json").read_text())["reason"]
+    )
 
 
 def test_a_diverged_run_has_a_result(request_for):

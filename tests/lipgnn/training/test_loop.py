@@ -195,7 +195,7 @@ def test_a_full_disk_at_the_end_loses_nothing_but_the_time_to_finish(small_spec,
         raise RunFailed("Could not write: no space")
 
     with monkeypatch.context() as patch:
-        patch.setattr("lipgnn.results.store.Run.finish", full)
+        patch.setattr("lipgnn.results.run.Run.finish", full)
         with pytest.raises(RunFailed):
             complete(small_spec, load_for(small_spec), store)
     result, events = complete(small_spec, load_for(small_spec), store)
