@@ -27,6 +27,8 @@ BEAT_SECONDS = 5.0
 EXPIRY_SECONDS = 60.0
 _LOOKS_A_BEAT = 5
 _MOST_BYTES = 4096
+# The nonces of the claims that this process holds.
+_HELD_HERE: set[str] = set()
 
 
 class Held(RunFailed):
@@ -68,8 +70,13 @@ class Holder:
         return holder if all(type(getattr(holder, name)) is kind for name, kind in kinds.items()) else None
 
     def is_gone(self) -> bool:
-        """Whether this was a process that can be seen from here, and has ended."""
-        return self.place != "" and self.place == _place() and _has_ended(self.pid, self.started)
+        """Whether this was a process that can be seen from here and has ended, or is this one and holds it no more."""
+        if self.place == "" or self.place != _place():
+            return False
+        if self.pid == os.getpid():
+            # A claim that could not be removed, or that was used by an earlier process of this number.
+            return self.nonce not in _HELD_HERE
+        return _has_ended(self.pid, self.started)
 
     def at_beat(self, number: int) -> bytes:
         """The content of a claim file."""
@@ -115,6 +122,7 @@ class Claim:
                 )
             if _read(self.path) == seen:
                 remove(self.path)
+        _HELD_HERE.add(self.me.nonce)
         self._heart = threading.Thread(target=self._beat, daemon=True)
         self._heart.start()
         return self
@@ -122,6 +130,7 @@ class Claim:
     def __exit__(self, *exception: object) -> None:
         self._stop.set()
         self._heart.join()
+        _HELD_HERE.discard(self.me.nonce)
         if self._is_mine(_read(self.path)):
             remove(self.path)
 

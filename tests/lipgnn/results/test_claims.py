@@ -65,6 +65,14 @@ def test_a_killed_process_of_this_machine_is_succeeded_at_once(path):
         pass
 
 
+def test_a_claim_that_this_process_could_not_remove_does_not_stand_in_its_way(path):
+    with Claim(path, "Run x"):
+        left = path.read_bytes()
+    path.write_bytes(left)
+    with Claim(path, "Run x"):
+        assert path.read_bytes() != left
+
+
 def test_a_process_number_used_again_is_not_taken_for_the_holder(path):
     path.write_bytes(replace(Holder.myself(), started="long ago").at_beat(0))
     with Claim(path, "Run x"):
@@ -165,7 +173,7 @@ def test_where_proc_is_of_another_space_of_process_numbers_there_is_no_place(mon
 
 def test_a_process_hidden_from_us_is_not_taken_for_ended(monkeypatch):
     """/proc may hide the processes of other users."""
-    me = Holder.myself()
+    me = replace(Holder.myself(), pid=os.getppid())
     monkeypatch.setattr(claims, "_state_and_start", lambda process: ("", ""))
     assert not me.is_gone()
     monkeypatch.setattr(os, "kill", lambda pid, number: (_ for _ in ()).throw(PermissionError()))
