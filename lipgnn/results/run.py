@@ -134,7 +134,7 @@ class Run:
         if not self.log_path.exists():
             return []
         texts = self.log_path.read_bytes().splitlines(keepends=True)
-        lines = [_parsed_log_line(text) for text in texts]
+        lines = [parse_log_line(text) for text in texts]
         while lines and lines[-1] is None:
             lines.pop()
         if None in lines:
@@ -164,7 +164,7 @@ def _log_line(line: dict[str, Any]) -> bytes:
     return (json.dumps(line, allow_nan=False) + "\n").encode()
 
 
-def _parsed_log_line(text: bytes) -> dict[str, Any] | None:
+def parse_log_line(text: bytes) -> dict[str, Any] | None:
     """A line of a log; None where it is damaged: cut, even where the rest happens to parse, or of something else."""
     try:
         line = json.loads(text, parse_constant=_not_json) if text.endswith(b"\n") else None

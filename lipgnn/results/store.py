@@ -37,6 +37,7 @@ RESULT_FIELDS = (
     "seconds",
     "seconds_per_epoch",
     "peak_memory_mb",
+    "threads",
     "fingerprint",
     "version",
     "command",

@@ -88,3 +88,30 @@ class CheckpointFile:
             f"The checkpoint in {str(self.state_path.parent)!r} cannot be used: {reason}.",
             "Run the same command with --force to compute the run anew.",
         )
+
+
+def check_state(state: dict[str, Any], like: dict[str, Any]) -> None:
+    """Refuse the state of a checkpoint that is not of the shape of another.
+
+    Parameters
+    ----------
+    like : the state of a run that has not begun; what is None in it may be numbers by name later on.
+
+    Raises
+    ------
+    ValueError : says what of it cannot be.
+    """
+    for name, example in like.items():
+        if name not in state:
+            raise ValueError(f"it has no {name!r}")
+        if not _fits(state[name], example):
+            raise ValueError(f"{name} is {str(state[name])[:80]!r}")
+
+
+def _fits(value: Any, like: Any) -> bool:
+    if like is None:
+        numbers = value.values() if isinstance(value, dict) else [] if value is None else [value]
+        return all(type(number) in (int, float) for number in numbers)
+    if isinstance(like, dict):
+        return isinstance(value, dict) and all(_fits(value[name], like[name]) for name in value.keys() & like.keys())
+    return type(value) is type(like) or (type(value) is int and type(like) is float)

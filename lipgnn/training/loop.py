@@ -32,7 +32,7 @@ from lipgnn.training.state import Diverged, Training
 
 @dataclass(frozen=True)
 class Started:
-    """A run begins, or goes on after `resumed_epoch`."""
+    """A run begins, or goes on after `resumed_epoch`, up to which `earlier_threads` computed it if these are others."""
 
     run_id: str
     device: str
@@ -42,6 +42,19 @@ class Started:
     parameters: int
     memory: MemoryPlan
     resumed_epoch: int
+    threads: int
+    earlier_threads: int | None
+
+    @property
+    def note(self) -> str | None:
+        """What a reader should know of a run that goes on, if anything."""
+        if self.earlier_threads is None:
+            return None
+        return (
+            f"Run {self.run_id} was computed with {self.earlier_threads} thread(s) up to epoch {self.resumed_epoch} "
+            f"and goes on with {self.threads}, which round sums in another order: its last digits may differ from "
+            "those of an uninterrupted run."
+        )
 
 
 @dataclass(frozen=True)
@@ -105,7 +118,10 @@ def train(
                 run.rewind_log(training.epoch)
             recorders = _recorders(training, run, record)
             yield Started(
-                run.id, str(device), reason, kernel, kernel_reason, training.parameters, memory, training.epoch
+                run.id,
+                *(str(device), reason, kernel, kernel_reason),
+                *(training.parameters, memory, training.epoch),
+                *(torch.get_num_threads(), training.earlier_threads),
             )
             # Of DGL's many passing tensors the allocator holds most, which a big run should not.
             frugal = memory.frugal or (memory.notable and kernel == "dgl")
@@ -252,6 +268,7 @@ def _result(training: Training, run: Run, fingerprint: str, diverged: str | None
         "seconds": training.seconds,
         "seconds_per_epoch": training.seconds / training.epoch if training.epoch else None,
         "peak_memory_mb": round(peak_memory(training.device) / 2**20, 1),
+        "threads": training.threads,
         "fingerprint": fingerprint,
         "version": lipgnn.__version__,
         "command": command_for(spec),

@@ -152,3 +152,17 @@ def test_out_of_memory_ends_one_run(program, tmp_path):
     assert (summary["ran"], summary["failed"]) == (1, 1)
     assert "memory" in done.stderr
     assert [row["hidden"] for row in Store(tmp_path / "results").results()] == [4]
+
+
+def test_a_device_that_is_not_here_is_told_once_with_exit_5(program, tmp_path):
+    done = subprocess.run(
+        [*program, *GRID, "--device", "cuda"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+    )
+    assert done.returncode == 5, done.stderr
+    assert done.stderr.count("Device 'cuda' was asked for") == 1
+    assert (done.stdout, results_in(tmp_path)) == ("", 0)
+    assert not list(tmp_path.glob("results/runs/*"))

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from lipgnn.errors import RunFailed
 from lipgnn.results.store import Store
 from lipgnn.sweep import worker
 
@@ -69,6 +70,20 @@ def test_a_failure_is_recorded_with_its_reason(request_for, tmp_path):
         "texas"
         in json.loads((tmp_path / "results" / "runs" / ("ab" + "0" * 10) / "failure.json").read_text())["reason"]
     )
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OSError(5, "Input/output error"), RuntimeError("can't allocate")])
+def test_what_the_system_cannot_do_ends_one_run_even_where_no_note_can_be_written(request_for, monkeypatch, error):
+    def fail(*arguments, **options):
+        raise error
+
+    def full(*arguments):
+        raise RunFailed("Could not write")
+
+    monkeypatch.setattr(worker, "train", fail)
+    monkeypatch.setattr("lipgnn.results.run.Run.fail", full)
+    ended = worker.compute(request_for())
+    assert (ended["status"], type(error).__name__ in ended["reason"]) == ("failed", True)
 
 
 def test_a_diverged_run_has_a_result(request_for):

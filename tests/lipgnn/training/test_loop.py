@@ -311,3 +311,29 @@ def test_an_unknown_thing_to_record_is_refused(small_spec, load_for, store):
     with pytest.raises(UsageError, match="Unknown thing to record 'gradient'"):
         complete(small_spec, load_for(small_spec), store, record=("gradient",))
     assert not store.root.exists()
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {},
+        {"epoch": "3"},
+        {"last": [1]},
+        {"best": {"epoch": 1, "more": 2}},
+        {"lr": None},
+        {"lr": "fast"},
+        {"scheduler": 7},
+        {"seconds": []},
+        {"unreported": 3},
+        {"max_grad_norm": "x"},
+    ],
+)
+def test_a_checkpoint_whose_state_cannot_be_is_refused(small_spec, load_for, store, state):
+    dataset = load_for(small_spec)
+    with pytest.raises(Interrupted):
+        complete(small_spec, dataset, store, should_stop=lambda: True)
+    path = store.run(small_spec.run_id(dataset.fingerprint)).path / "last.json"
+    described = json.loads(path.read_text())
+    path.write_text(json.dumps(described | {"state": described["state"] | state if state else {}}))
+    with pytest.raises(DataError, match=r"checkpoint in .* cannot be used"):
+        complete(small_spec, dataset, store)
