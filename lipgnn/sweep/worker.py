@@ -97,7 +97,7 @@ def main() -> None:
     requests: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
     stop = threading.Event()
 
-    def end(number: int, frame: FrameType | None) -> None:
+    def end(number: int = 0, frame: FrameType | None = None) -> None:
         stop.set()
         requests.put(None)
 
@@ -111,7 +111,11 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
     def tell(message: Message) -> None:
-        channel.write(json.dumps(message) + "\n")
+        try:
+            channel.write(json.dumps(message) + "\n")
+        except BrokenPipeError:
+            # The sweep is gone, which is no fault of the run: it is saved.
+            end()
 
     tell({"event": "ready"})
     while (request := requests.get()) is not None and not stop.is_set():

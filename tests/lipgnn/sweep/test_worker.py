@@ -132,3 +132,23 @@ def test_sigterm_saves_the_run_and_ends_the_process(request_for, tmp_path):
         assert process.wait(60) == 0
     assert (last["event"], last["status"]) == ("ended", "interrupted")
     assert list(tmp_path.rglob("last.json")) and not list(tmp_path.rglob("claim"))
+
+
+def test_a_sweep_that_is_gone_is_no_failure_of_its_run(request_for, tmp_path):
+    """Nobody reads any more, and the input ends a moment later: the run is saved, and no note says that it failed."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "lipgnn.sweep.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with process:
+        process.stdin.write(json.dumps(request_for(epochs=10**6)) + "\n")
+        process.stdin.flush()
+        while json.loads(process.stdout.readline())["event"] != "epoch":
+            pass
+        process.stdout.close()
+        assert process.wait(60) == 0
+    assert list(tmp_path.rglob("last.json"))
+    assert not list(tmp_path.rglob("claim")) and not list(tmp_path.rglob("failure.json"))
