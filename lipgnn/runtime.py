@@ -81,7 +81,7 @@ def choose_device(requested: str) -> tuple[torch.device, str]:
     if obstacle:
         raise EnvironmentBroken(
             f"Device {requested!r} was asked for, but {obstacle}.",
-            "Use --device cpu, or install torch and DGL builds with CUDA as README's section on CUDA says.",
+            "Use --device cpu, or install builds of torch and DGL with CUDA as `lipgnn guide gpu` says.",
         )
     index = int(requested.partition(":")[2] or 0)
     return torch.device("cuda", index), "asked for"
@@ -182,7 +182,7 @@ def describe_environment() -> dict[str, Any]:
     }
     if facts["cuda"]["devices"] and obstacle:
         facts["problems"].append(
-            {"what": f"A CUDA device is present, but {obstacle}.", "fix": "See README's section on CUDA."}
+            {"what": f"A CUDA device is present, but {obstacle}.", "fix": "See `lipgnn guide gpu`."}
         )
     return facts
 

@@ -64,8 +64,14 @@ def list_option(
 
 def repeats_option(default: int) -> Callable[[Command], Command]:
     """`--repeats N`."""
-    kind = click.IntRange(min=1)
-    return click.option("--repeats", type=kind, default=default, show_default=True, help="Measurements of each.")
+    return click.option(
+        "--repeats",
+        type=click.IntRange(min=1),
+        metavar="N",
+        default=default,
+        show_default=True,
+        help="Measure each so many times.",
+    )
 
 
 def comparison_options(
@@ -81,27 +87,40 @@ def comparison_options(
     """
     options = (
         click.option("--dataset", metavar="NAME|PATH", help="Measure on the graph of a data set."),
-        list_option("--nodes", "nodes", Numbers(), None, "Nodes of a generated power-law graph."),
-        list_option("--edges", "edges", Numbers(), None, "Its edges: both directions, and one self-loop a node."),
-        list_option("--heads", "heads", Numbers(), "8", "Numbers of heads."),
-        list_option("--width", "widths", Numbers(), "8,64", "Widths of one head."),
-        list_option("--norm", "norms", Names("norm", norms), norm, "Norms."),
-        list_option("--what", "whats", Names("name of what is measured", names), what, "What to measure."),
+        list_option("--nodes", "nodes", Numbers(), None, "Generate power-law graphs with so many nodes."),
+        list_option(
+            "--edges",
+            "edges",
+            Numbers(),
+            None,
+            "Generate graphs with so many edges: both directions, and one self-loop per node.",
+        ),
+        list_option("--heads", "heads", Numbers(), "8", "Measure layers with so many heads."),
+        list_option("--width", "widths", Numbers(), "8,64", "Measure heads of these widths."),
+        list_option("--norm", "norms", Names("norm", norms), norm, "Measure with these norms."),
+        list_option(
+            "--what",
+            "whats",
+            Names("name of what is measured", names),
+            what,
+            "Measure these ways, which are listed below.",
+        ),
         click.option(
             "--model",
             type=click.Choice(models_with("attention")),
             default="gat",
             show_default=True,
-            help="Kind of layer.",
+            help="Measure this kind of layer.",
         ),
         repeats_option(repeats),
         click.option(
             "--threads",
             type=click.IntRange(min=1),
+            metavar="N",
             default=os.cpu_count() or 1,
-            help="Threads of every candidate.  [default: all cores]",
+            help="Compute with so many threads.  [default: all cores]",
         ),
-        click.option("--peak", is_flag=True, help="Measure memory instead, each in a fresh process."),
+        click.option("--peak", is_flag=True, help="Measure memory in place of time, each way in a fresh process."),
         output_options,
         debug_option,
     )
@@ -116,7 +135,8 @@ def comparison_options(
 
 def names_epilog(names: Mapping[str, str]) -> str:
     """The part of a help page that says what the names of rows mean."""
-    lines = (f"  {name:<12}{text}" for name, text in names.items())
+    widest = max(map(len, names))
+    lines = (f"  {name:<{widest}}  {text}" for name, text in names.items())
     return "\b\nWhat is measured:\n" + "\n".join(lines) + "\n\n"
 
 

@@ -26,7 +26,7 @@ Examples:
 
 
 @click.command("overhead", epilog=EPILOG)
-@list_option("--runs", "runs", Numbers(), "1000,10000", "Runs that the stores have.")
+@list_option("--runs", "runs", Numbers(), "1000,10000", "Use stores with so many runs.")
 @repeats_option(3)
 @output_options
 @debug_option

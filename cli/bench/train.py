@@ -21,7 +21,7 @@ Examples:
   lipgnn bench train
   lipgnn bench train --layers 10,30 --norm none,lip --what fused,dgl
   lipgnn bench train --layers 25 --width 8 --what "fused,fused recorded"
-  lipgnn bench train --nodes 170000 --layers 10 --width 16 --what fused,dgl --peak --repeats 0
+  lipgnn bench train --nodes 170000 --layers 10 --width 16 --what fused,dgl --peak
   lipgnn bench train --stack reversible --layers 10,100 --width 8
   lipgnn bench train --width 8 --what fused --breakdown
 """
@@ -29,9 +29,17 @@ Examples:
 
 
 @click.command("train", epilog=EPILOG)
-@list_option("--layers", "layers", Numbers(), "30", "Numbers of layers.")
-@click.option("--stack", type=click.Choice(list(STACKS)), default="plain", show_default=True, help="As in train.")
-@click.option("--breakdown", is_flag=True, help="List the operations that take most of an epoch instead.")
+@list_option("--layers", "layers", Numbers(), "30", "Measure networks with so many layers.")
+@click.option(
+    "--stack",
+    type=click.Choice(list(STACKS)),
+    default="plain",
+    show_default=True,
+    help="Stack the blocks in this way, as `lipgnn train` does.",
+)
+@click.option(
+    "--breakdown", is_flag=True, help="List the operations that take most of an epoch, in place of comparing."
+)
 @comparison_options(TRAIN, what="fused,dgl,gemm", norm="lip", repeats=5)
 def train(
     layers: tuple[int, ...],

@@ -49,4 +49,5 @@ def test_a_data_set_has_its_own_size(given):
 
 
 def test_names_are_explained_in_help():
-    assert names_epilog({"gather": "the limit"}) == "\b\nWhat is measured:\n  gather      the limit\n\n"
+    named = {"gather": "the limit", "fused recorded": "an epoch"}
+    assert names_epilog(named) == ("\b\nWhat is measured:\n  gather          the limit\n  fused recorded  an epoch\n\n")
