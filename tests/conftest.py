@@ -185,6 +185,7 @@ def result_row():
             "seconds": 4.0,
             "seconds_per_epoch": 0.2,
             "peak_memory_mb": 300.0,
+            "threads": 1,
             "version": "0.1.0",
             "command": f"lipgnn train --seed {spec['seed']}",
             **values,

@@ -13,6 +13,7 @@ import torch
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from lipgnn.errors import RunFailed
 from lipgnn.memory import memory_in_use
 from lipgnn.network.deep import DeepGNN
 from lipgnn.network.hops import Graphs, per_block
@@ -31,6 +32,8 @@ MARGIN = 1.25
 COPIES = 4
 
 _PROBED = 2
+
+_SMALLER = "Use fewer heads, a smaller width or fewer layers."
 
 
 @dataclass(frozen=True)
@@ -90,6 +93,34 @@ class MemoryPlan:
     def notable(self) -> bool:
         """Whether there is something to say before the run."""
         return self.peak > BIG or self.chosen or not self.fits
+
+
+def check_weights(make: Callable[[], DeepGNN], free: int) -> None:
+    """Refuse a big network whose weights alone cannot be had, before the system ends whoever asks for them.
+
+    Parameters
+    ----------
+    make : makes the network; called without allocating it.
+    free : bytes to be had.
+
+    Raises
+    ------
+    RunFailed : with the sizes.
+    """
+    try:
+        with torch.device("meta"):
+            weights = list(make().parameters())
+        needed = (1 + COPIES) * sum(weight.numel() * weight.element_size() for weight in weights)
+    except RuntimeError as error:
+        # More numbers than can be counted in 64 bits.
+        raise RunFailed(f"The network is too large for any memory: {error}.", _SMALLER) from error
+    if needed > max(free, BIG):
+        count = sum(weight.numel() for weight in weights)
+        raise RunFailed(
+            f"The network has {count:,} weights, which take {needed / 2**30:,.1f} GB with their gradients and the "
+            f"state of Adam; {free / 2**30:,.1f} GB of memory are free.",
+            _SMALLER,
+        )
 
 
 def plan_memory(expected: Estimate, requested: str, free: int) -> MemoryPlan:

@@ -16,7 +16,7 @@ from lipgnn.datasets.formats.ogb import EDGES_FILE
 from lipgnn.datasets.locate import IN_DIRECTORY, data_directory, ogb_folder
 from lipgnn.datasets.source import damaged
 from lipgnn.errors import DataError, UsageError, unknown_name
-from lipgnn.files import TEMPORARY_PREFIX, ensure_writable, to_json, write_atomic
+from lipgnn.files import TEMPORARY_PREFIX, ensure_writable, remove_leftovers, to_json, write_atomic
 
 MIRROR_VARIABLE = "LIPGNN_OGB_URL"
 """Where else the archives are, under the same file names."""
@@ -146,6 +146,8 @@ def changed_files(folder: Path) -> list[str] | None:
 
 
 def _put_in_place(offer: Offer, archive: Path, digest: str) -> None:
+    # What was unpacked by somebody who was killed.
+    remove_leftovers(archive.parent)
     with tempfile.TemporaryDirectory(dir=archive.parent, prefix=TEMPORARY_PREFIX) as temporary:
         files = unpack(archive, Path(temporary))
         tops = {name.split("/")[0] for name in files}

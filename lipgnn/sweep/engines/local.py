@@ -184,7 +184,8 @@ class LocalEngine:
         for message in messages:
             if message["event"] in ("started", "epoch"):
                 worker.epoch = message["epoch"]
-                yield Progress(worker.number, worker.planned, worker.epoch, message.get("val_score"))
+                numbers = (worker.epoch, message.get("val_score"))
+                yield Progress(worker.number, worker.planned, *numbers, message.get("note"))
             elif message["event"] == "ended":
                 planned, worker.planned, worker.deadline = worker.planned, None, None
                 if message["status"] == "interrupted":
