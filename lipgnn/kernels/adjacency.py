@@ -106,12 +106,16 @@ def count_ends(graph: dgl.DGLGraph) -> tuple[int, int]:
     ------
     UsageError : more than one kind of edges.
     """
-    if len(graph.canonical_etypes) != 1:
+    edges = graph.canonical_etypes
+    # A message-flow graph counts a kind of nodes once as source and once as target.
+    nodes = max(len(graph.srctypes), len(graph.dsttypes)) if graph.is_block else len(graph.ntypes)
+    if len(edges) != 1 or nodes > (1 if graph.is_block else len({edges[0][0], edges[0][2]})):
         raise UsageError(
-            f"Attention needs a graph with one kind of edges, and this one has {len(graph.canonical_etypes)}.",
+            "Attention needs a graph with one kind of edges and the nodes at their ends, and this one has "
+            f"{len(edges)} kind(s) of edges and {len(graph.ntypes)} of nodes.",
             "Give graph[edge type], or put the layers into dgl.nn.HeteroGraphConv.",
         )
-    source, _, target = graph.canonical_etypes[0]
+    source, _, target = edges[0]
     return graph.num_src_nodes(source), graph.num_dst_nodes(target)
 
 

@@ -61,16 +61,21 @@ def test_a_graph_too_large_for_32_bits_is_refused(monkeypatch, reference):
 
 def test_sources_and_targets_of_a_bipartite_graph_are_counted_apart():
     graph = dgl.heterograph({("user", "likes", "film"): ([0, 4, 4], [1, 1, 0])}, {"user": 6, "film": 2})
-    for found in (Adjacency.of(graph), Adjacency.of(dgl.to_block(graph, {"film": [0, 1]}, include_dst_in_src=False))):
+    flow = dgl.to_block(graph, {"film": [0, 1]}, include_dst_in_src=False)["likes"]
+    for found in (Adjacency.of(graph), Adjacency.of(flow)):
         assert found.num_targets == 2 and found.num_edges == 3
         assert found.incoming.others == found.num_sources and len(found.outgoing.start) == found.num_sources + 1
         assert sorted(edge[2] for edge in edges_in(found.outgoing, by_target=False)) == [0, 1, 2]
 
 
 def test_a_graph_with_several_kinds_of_edges_is_refused():
-    graph = dgl.heterograph({("a", "to", "a"): ([0], [0]), ("a", "of", "a"): ([0], [0])})
-    with pytest.raises(UsageError, match="one kind of edges, and this one has 2"):
-        Adjacency.of(graph)
+    several = dgl.heterograph({("a", "to", "a"): ([0], [0]), ("a", "of", "a"): ([0], [0])})
+    apart = dgl.heterograph({("a", "to", "a"): ([0], [0])}, {"a": 1, "b": 1})
+    flow = dgl.to_block(dgl.heterograph({("a", "to", "b"): ([0], [0])}))
+    for graph in (several, apart, flow):
+        with pytest.raises(UsageError, match=r"this one has [12] kind\(s\) of edges and [124] of nodes"):
+            Adjacency.of(graph)
+    assert Adjacency.of(flow["to"]).num_edges == Adjacency.of(several["of"]).num_edges == 1
 
 
 @pytest.mark.parametrize(
