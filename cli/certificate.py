@@ -24,12 +24,17 @@ def certify_options(command: Callable[..., Any]) -> Callable[..., Any]:
     """`--certify`, `--radii` and `--tries`."""
     for option in (
         click.option(
-            "--tries", type=click.IntRange(min=0), metavar="N", help="Attacks on certified nodes.  [default: 20]"
+            "--tries",
+            type=click.IntRange(min=0),
+            metavar="N",
+            help="Attack the certified nodes so many times.  [default: 20]",
         ),
         click.option(
-            "--radii", metavar="R,…", help="Lengths of changes to count certified nodes at.  [default: by the features]"
+            "--radii",
+            metavar="R,…",
+            help="Count the nodes certified against changes of these lengths.  [default: by the features]",
         ),
-        click.option("--certify", is_flag=True, help="Certified bounds and radii, checked by attack."),
+        click.option("--certify", is_flag=True, help="Show certified bounds and radii, and check them by attack."),
     ):
         command = option(command)
     return command

@@ -14,6 +14,7 @@ from typing import Any, TextIO
 
 from rich import box
 from rich.console import Console
+from rich.markdown import Markdown
 from rich.measure import Measurement
 from rich.panel import Panel
 from rich.table import Table
@@ -25,6 +26,8 @@ DASH = "–"
 _DAYS_FROM = 3 * 86400
 # Wider than any table.
 _NO_LIMIT = 100_000
+# Longer lines of prose are hard to read.
+_PAGE_WIDTH = 100
 
 
 def out() -> Console:
@@ -69,6 +72,17 @@ def print_json(value: Any) -> None:
 def print_text(text: str) -> None:
     """A line on stdout."""
     out().print(Text(clean(text)), soft_wrap=True)
+
+
+def print_markdown(text: str) -> None:
+    """A page on stdout: rendered on a terminal, as it is in a pipe."""
+    console = out()
+    if console.is_terminal:
+        # Links lead to other pages by their file, which a terminal cannot follow, so they are written out.
+        page = Markdown(text, code_theme="ansi_dark", hyperlinks=False)
+        console.print(page, width=min(console.width, _PAGE_WIDTH))
+    else:
+        print(text, end="")
 
 
 def print_table(

@@ -10,7 +10,15 @@ import click
 
 from cli import console
 from cli.diagnose_view import show_diagnosis, show_epochs, write_files
-from cli.options import config_option, debug_option, json_option, preset_option, results_option, spec_options_but
+from cli.options import (
+    GroupedCommand,
+    config_option,
+    debug_option,
+    json_option,
+    preset_option,
+    results_option,
+    spec_options_but,
+)
 from lipgnn.diagnose.over import over_epochs
 from lipgnn.diagnose.subject import SubjectRequest
 from lipgnn.errors import UsageError
@@ -23,35 +31,54 @@ Examples:
   lipgnn diagnose 3f2a --over epochs --figure epochs.png
   lipgnn diagnose --init --layers 64 --residual identity --norm none
   lipgnn diagnose --init --layers 6 --activation none --norm none --paths 10 --json
-
-RUN is an id, the start of one, or a folder. Without one, --init takes the options of `lipgnn train`; its value, if it
-has one, is that option's.
 """
 
 
-@click.command("diagnose", epilog=EPILOG)
+@click.command("diagnose", cls=GroupedCommand, epilog=EPILOG)
 @click.argument("reference", metavar="[RUN|FILE]", required=False)
 @click.option(
-    "--init", is_flag=False, flag_value="", metavar="[NAME]", help="Before training: of a run, or of these options."
+    "--init",
+    is_flag=False,
+    flag_value="",
+    metavar="[NAME]",
+    help="Look at the network before training; NAME says how its maps start, as --init of `lipgnn train` does.",
 )
-@click.option("--over", type=click.Choice(("epochs",)), help="How it went, from what `train --record similarity` kept.")
-@click.option("--ablate", metavar="PART,…", help="Also without skip, mlp, norm: accuracy and residual.")
+@click.option(
+    "--over",
+    type=click.Choice(("epochs",)),
+    help="Show how the run went, from what `lipgnn train --record similarity` kept.",
+)
+@click.option(
+    "--ablate", metavar="PART,…", help="Show accuracy and residual without these parts, too: skip, mlp, norm."
+)
 @click.option(
     "--paths",
     is_flag=False,
     flag_value="0",
     type=click.IntRange(min=0),
     metavar="[K]",
-    help="The output by length of paths, and K paths alone.",
+    help="Split the output by the length of its paths, and show K single paths.",
 )
-@click.option("--path-length", type=click.IntRange(min=0), metavar="N", help="Of the K paths.  [default: any]")
-@click.option("--certify", is_flag=True, help="Also how much every layer really stretches, which takes longer.")
+@click.option(
+    "--path-length",
+    type=click.IntRange(min=0),
+    metavar="N",
+    help="Show single paths of this length only.  [default: any]",
+)
+@click.option("--certify", is_flag=True, help="Measure how much every layer really stretches, which takes longer.")
 @click.option("--all", "everything", is_flag=True, help="Measure and show every layer of a deep network.")
-@click.option("--csv", "table", type=click.Path(path_type=Path), metavar="FILE", help="Write the table as CSV.")
-@click.option("--figure", type=click.Path(path_type=Path), metavar="FILE", help="Draw it: .png, .svg or .pdf.")
+@click.option(
+    "--csv", "table", type=click.Path(path_type=Path), metavar="FILE", help="Write the table as CSV into this file."
+)
+@click.option(
+    "--figure",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Draw the numbers into this file: .png, .svg or .pdf.",
+)
+@preset_option
 @spec_options_but("init")
 @config_option
-@preset_option
 @results_option
 @json_option
 @debug_option
@@ -72,7 +99,11 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Look at a network layer by layer: gradients, similarity, rank, attention, bounds, and what they mean."""
+    """Look at a network layer by layer, and judge it.
+
+    The numbers are gradients, similarity, rank, attention and bounds; the verdict says what they mean and what to try.
+    RUN is a run's id, the start of one, or its folder. Without it, --init takes the options of `lipgnn train`.
+    """
     given = {name: value for name, value in options.items() if value is not None}
     if init:
         given["init"] = init

@@ -23,7 +23,7 @@ Examples:
 @json_option
 @debug_option
 def command(results: Path, as_json: bool) -> int:
-    """Show versions, devices, paths, and how to mend what is wrong."""
+    """Show versions, devices, paths, and how to fix what is wrong."""
     from lipgnn import __version__
     from lipgnn.datasets.cache import cache_directory
     from lipgnn.datasets.locate import data_directory, shipped_directory

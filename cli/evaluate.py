@@ -25,9 +25,15 @@ Examples:
 
 @click.command("evaluate", epilog=EPILOG)
 @click.argument("model", metavar="RUN|FILE")
-@click.option("--dataset", metavar="NAME", help="Another data set of the same shape.")
-@click.option("--split", metavar="NAME", help="Another split than the one trained on.")
-@click.option("--device", metavar="NAME", default="auto", show_default=True, help="auto, cpu, cuda or cuda:K.")
+@click.option("--dataset", metavar="NAME", help="Evaluate on another data set of the same shape.")
+@click.option("--split", metavar="NAME", help="Evaluate on another split than the one it was trained on.")
+@click.option(
+    "--device",
+    metavar="NAME",
+    default="auto",
+    show_default=True,
+    help="Compute on this device: auto, cpu, cuda or cuda:K.",
+)
 @certify_options
 @results_option
 @json_option
@@ -43,7 +49,11 @@ def command(
     results: Path,
     as_json: bool,
 ) -> int:
-    """Evaluate a saved model: accuracy, classes, confusion, attention, and what is certain about it."""
+    """Evaluate a saved model, and certify it.
+
+    It shows the scores, a table by class, the confusion between classes, and the entropy of the attention by layer.
+    RUN is a run's id, the start of one, or its folder; FILE is a saved model such as best.safetensors.
+    """
     arguments = certify_arguments(certify, radii, tries)
 
     path = Store(results).find_model(model)

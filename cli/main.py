@@ -13,13 +13,16 @@ import click
 import lipgnn
 from lipgnn.errors import Interrupted, LipgnnError, unknown_name
 
-COMMANDS = ("train", "evaluate", "diagnose", "sweep", "report", "bench", "datasets", "env")
+COMMANDS = ("train", "evaluate", "diagnose", "sweep", "report", "bench", "datasets", "env", "guide")
 
 EXAMPLES = """\b
 Try:
   lipgnn train --layers 30 --norm lip
   lipgnn datasets list
   lipgnn env
+  lipgnn guide first-run
+
+`lipgnn COMMAND -h` shows the options of a command and examples.
 """
 
 

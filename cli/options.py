@@ -1,21 +1,75 @@
-"""Options that several commands share, each written once."""
+"""Options that several commands share, each written once, and help texts that show those of a run in groups."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import Field
 from pathlib import Path
 from typing import Any
 
 import click
 
+from lipgnn.catalog import Entry
+from lipgnn.spec.options import GROUPS, type_of
 from lipgnn.spec.presets import PRESETS
 from lipgnn.spec.run import FIELDS
 
 Command = Callable[..., Any]
 
-_METAVARS = {"str": "NAME", "int": "N", "float": "X"}
+OUTPUT = "Output and files"
 RESULTS = Path("results")
+_METAVARS = {str: "NAME", int: "N", float: "X"}
+# The width of the first column of help texts in groups, so that it is the same in every group.
+_COLUMN = 24
+
+
+class GroupedOption(click.Option):
+    """An option that help texts show in a group.
+
+    Parameters
+    ----------
+    group : one of GROUPS.
+    entries : what may be chosen, with descriptions; empty where nothing needs one.
+    """
+
+    def __init__(self, *args: Any, group: str, entries: Mapping[str, Entry], **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.group = group
+        self.entries = entries
+
+
+class GroupedCommand(click.Command):
+    """A command that has the options of a run, shown in their groups.
+
+    Parameters
+    ----------
+    described : whether every choice is shown with its description, and the command's own options come last.
+        Otherwise its own options come first, and choices are names alone.
+    """
+
+    def __init__(self, *args: Any, described: bool = False, **kwargs: Any):
+        super().__init__(*args, **kwargs)
+        self.described = described
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write a section for every group, and one for the options that are the command's own."""
+        options = [param for param in self.get_params(ctx) if isinstance(param, click.Option)]
+        grouped = {
+            group.capitalize(): [one for one in options if isinstance(one, GroupedOption) and one.group == group]
+            for group in GROUPS
+        }
+        own = [one for one in options if not isinstance(one, GroupedOption)]
+        for title, members in ({**grouped, OUTPUT: own} if self.described else {"Options": own, **grouped}).items():
+            rows = [row for option in members for row in self._rows(option, ctx)]
+            with formatter.section(title):
+                formatter.write_dl([(f"{first:<{_COLUMN}}", second) for first, second in rows], col_max=_COLUMN)
+
+    def _rows(self, option: click.Option, ctx: click.Context) -> Iterable[tuple[str, str]]:
+        flags, text = option.get_help_record(ctx)
+        entries = getattr(option, "entries", {}) if self.described else {}
+        yield f"{option.opts[0]} NAME" if entries else flags, text
+        for name, entry in entries.items():
+            yield f"    {name}", entry.description
 
 
 def spec_options(command: Command) -> Command:
@@ -40,20 +94,29 @@ def list_options(command: Command) -> Command:
 
 def _options_of_fields(command: Command, fields: Mapping[str, Field], *, lists: bool) -> Command:
     for name, field in reversed(fields.items()):
-        choices = field.metadata.get("choices")
-        metavar = f"[{'|'.join(choices)}]" if choices else _METAVARS[field.type]
         flags = [f"--{name.replace('_', '-')}"]
-        if lists:
-            metavar += ",…"
-            flags += ["--seeds"] if name == "seed" else []
+        flags += ["--seeds"] if lists and name == "seed" else []
+        catalogs = field.metadata.get("names") or [field.metadata.get("catalog", {})]
         command = click.option(
             *flags,
             name,
+            cls=GroupedOption,
+            group=field.metadata["group"],
+            entries={name: entry for catalog in catalogs for name, entry in catalog.items()},
             default=None,
-            metavar=metavar,
+            metavar=_metavar(field) + (",…" if lists else ""),
             help=f"{field.metadata['help']}  [default: {field.default}]",
         )(command)
     return command
+
+
+def _metavar(field: Field) -> str:
+    """What stands for the value: its choices, or its kind."""
+    if choices := field.metadata.get("choices"):
+        return f"[{'|'.join(choices)}]"
+    if number := field.metadata.get("or_number"):
+        return f"[{field.default}|{_METAVARS[number]}]"
+    return _METAVARS[type_of(field)]
 
 
 def config_option(command: Command) -> Command:
@@ -61,14 +124,20 @@ def config_option(command: Command) -> Command:
     return click.option(
         "--config",
         type=click.Path(path_type=Path),
-        help="TOML file with the same options as keys; flags and LIPGNN_* variables beat it.",
+        metavar="FILE",
+        help="Read options from this TOML file; flags and LIPGNN_* variables beat it.",
     )(command)
 
 
 def preset_option(command: Command) -> Command:
     """`--preset NAME`."""
     return click.option(
-        "--preset", metavar=f"[{'|'.join(PRESETS)}]", help="Values by depth where none are given; see --print-config."
+        "--preset",
+        cls=GroupedOption,
+        group="depth and norms",
+        entries=PRESETS,
+        metavar=f"[{'|'.join(PRESETS)}]",
+        help="Take values that suit the depth, where no option gives one; --print-config shows them.",
     )(command)
 
 
@@ -77,11 +146,12 @@ def results_option(command: Command) -> Command:
     return click.option(
         "--results",
         type=click.Path(path_type=Path),
+        metavar="FOLDER",
         default=RESULTS,
         envvar="LIPGNN_RESULTS",
         show_default=True,
         show_envvar=True,
-        help="Folder of the runs and of results.csv.",
+        help="The store: the folder of the runs and of results.csv.",
     )(command)
 
 

@@ -54,36 +54,71 @@ class Names(click.ParamType):
     "--scale", metavar="[small|paper]", help="Take the study at this scale.  [default: the first that has results]"
 )
 @click.option("--protocol", metavar="NAME", help="Take the study by this protocol.  [default: its first]")
-@click.option("--rows", type=Names(), help="Fields that make the rows.  [default: model, norm, as far as they vary]")
 @click.option(
-    "--cols", type=Names(), help="Fields that make the columns.  [default: dataset, missing, layers likewise]"
+    "--rows", type=Names(), help="Make the rows of these fields.  [default: model, norm, as far as they vary]"
+)
+@click.option(
+    "--cols",
+    type=Names(),
+    help="Make the columns of these fields.  [default: dataset, missing, layers, as far as they vary]",
 )
 @click.option(
     "--value",
     metavar="NAME",
-    help="The number shown; log10_growth is that of recorded gradients from the last layer to the first.  "
+    help="Show this number; log10_growth is the growth of recorded gradients from the last layer to the first.  "
     "[default: test_score; for a figure of what runs recorded, the first array of it]",
 )
-@click.option("--over", type=Names(), help="Fields to average over.  [default: seed]")
-@click.option("--best", type=Names(), help="Fields to choose in every cell by mean validation score.")
-@click.option("--where", multiple=True, metavar="KEY=VALUE,…", help="Only runs with one of these values; repeatable.")
-@click.option("--sort", metavar="FIELD", help="Order of the rows: a row field, or value; a leading - reverses.")
-@click.option("--bold", type=RANKS, default="best", show_default=True, help="What is bold in every column.")
-@click.option("--underline", type=RANKS, default="second", show_default=True, help="What is underlined.")
+@click.option("--over", type=Names(), help="Average over these fields.  [default: seed]")
+@click.option("--best", type=Names(), help="Choose these fields in every cell by the mean validation score.")
+@click.option(
+    "--where",
+    multiple=True,
+    metavar="KEY=VALUE,…",
+    help="Take only runs with one of these values; this may be repeated.",
+)
+@click.option(
+    "--sort", metavar="FIELD", help="Order the rows by a row field, or by value; a leading - reverses the order."
+)
+@click.option("--bold", type=RANKS, default="best", show_default=True, help="Print this one of every column in bold.")
+@click.option(
+    "--underline", type=RANKS, default="second", show_default=True, help="Underline this one of every column."
+)
 @click.option(
     "--compare",
     metavar="NORM|FIELD=VALUE",
     help="Add the paired difference to this norm, or to that value of another field, with p-value.",
 )
-@click.option("--published", is_flag=True, help="Put numbers of papers beside ours; of a study, their whole table.")
 @click.option(
-    "--format", "form", type=click.Choice(("text", *formats.FORMATS)), help="Format of the table.  [default: text]"
+    "--published", is_flag=True, help="Put the numbers of papers beside ours; with a study, their whole tables."
 )
-@click.option("-o", "--output", type=click.Path(path_type=Path), help="File to write; its suffix chooses the format.")
-@click.option("--figure", metavar=f"[{'|'.join(FIGURES)}]", help="Draw a figure into --output instead.")
-@click.option("--figure-data", is_flag=True, help="Also write the figure's numbers beside it as CSV.")
-@click.option("--html", "page", type=click.Path(path_type=Path), help="Also write one page with everything.")
-@click.option("--update", metavar="FILE.md", type=click.Path(path_type=Path), help="Print the tables of a page anew.")
+@click.option(
+    "--format",
+    "form",
+    type=click.Choice(("text", *formats.FORMATS)),
+    help="Print the table in this format.  [default: text]",
+)
+@click.option(
+    "-o",
+    "--output",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write to this file; its suffix chooses the format.",
+)
+@click.option("--figure", metavar=f"[{'|'.join(FIGURES)}]", help="Draw this figure into --output, in place of a table.")
+@click.option("--figure-data", is_flag=True, help="Write the figure's numbers beside it, too, as CSV.")
+@click.option(
+    "--html",
+    "page",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Write one page with everything into this file, too.",
+)
+@click.option(
+    "--update",
+    metavar="FILE.md",
+    type=click.Path(path_type=Path),
+    help="Print the tables of this page anew, and nothing else.",
+)
 @results_option
 @json_option
 @debug_option
@@ -99,7 +134,7 @@ def command(
     as_json: bool,
     **options: Any,
 ) -> int:
-    """Average results over seeds into a table; draw figures.
+    """Average results over seeds into a table, or draw a figure.
 
     RESULTS are stores, results.csv files, or both; the default is the store of --results, and for a study the rows
     that are archived of it there as well.

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from cli import console
-from cli.options import debug_option, json_option, list_options, preset_option, results_option
+from cli.options import GroupedCommand, debug_option, json_option, list_options, preset_option, results_option
 from cli.signals import StopRequest
 from cli.sweep_plan import show_plan
 from cli.sweep_view import SweepView, show_summary
@@ -36,37 +36,62 @@ The same command again computes only what is missing.
 EXIT_FAILURES = 3
 
 
-@click.command("sweep", epilog=EPILOG)
+@click.command("sweep", cls=GroupedCommand, epilog=EPILOG)
 @click.argument("file", required=False, type=click.Path(path_type=Path), metavar="[FILE.toml]")
-@click.option("--study", metavar="NAME", help="An experiment that ships with lipgnn; rows archived of it are not run.")
-@click.option("--scale", metavar="[small|paper]", help="Hours on two cores, or the full protocol.  [default: small]")
-@click.option("--protocol", metavar="NAME", help="One of the study's protocols.  [default: its first]")
-@list_options
-@preset_option
 @click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUES", help="Any option in this form; may be repeated."
+    "--study",
+    metavar="NAME",
+    help="Take an experiment that ships with lipgnn; its archived rows are not computed again.",
+)
+@click.option(
+    "--scale",
+    metavar="[small|paper]",
+    help="Take the study at this scale: hours on two cores, or the full protocol.  [default: small]",
+)
+@click.option("--protocol", metavar="NAME", help="Take the study by this protocol.  [default: its first]")
+@preset_option
+@list_options
+@click.option(
+    "--set", "settings", multiple=True, metavar="KEY=VALUES", help="Give any option in this form; this may be repeated."
 )
 @click.option("--dry-run", is_flag=True, help="Show the plan and stop.")
-@click.option("--retry", multiple=True, metavar="[failed|diverged]", help="Compute such runs again.")
-@click.option("--force", is_flag=True, help="Compute everything again.")
+@click.option("--retry", multiple=True, metavar="[failed|diverged]", help="Compute runs again that failed or diverged.")
+@click.option("--force", is_flag=True, help="Compute every run again.")
 @click.option("--fail-fast", is_flag=True, help="Stop after the first failure.")
 @click.option("--max-runs", type=click.IntRange(min=1), metavar="N", help="Compute at most so many runs.")
-@click.option("--shuffle", is_flag=True, help="In random order, to see the whole range early.")
-@click.option("--jobs", type=click.IntRange(min=1), metavar="N", help="Runs at once.  [default: one a core]")
-@click.option("--threads", type=click.IntRange(min=1), metavar="N", help="Of each run.  [default: cores / jobs]")
+@click.option("--shuffle", is_flag=True, help="Compute the runs in random order, to see the whole range early.")
+@click.option(
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Compute so many runs at once.  [default: one per core]"
+)
+@click.option(
+    "--threads", type=click.IntRange(min=1), metavar="N", help="Give each run so many threads.  [default: cores / jobs]"
+)
 @click.option(
     "--engine",
     default="local",
     show_default=True,
     metavar=f"[{'|'.join(ENGINES)}]",
-    help="Where runs are computed; all share the folder of results.",
+    help="Compute the runs here, on Ray or on Slurm; all share the folder of results.",
 )
-@click.option("--address", help="Of a running Ray cluster; none starts one here. For slurm: `local` tries it here.")
-@click.option("--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="End a longer run.")
-@click.option("--save-every", type=click.IntRange(min=1), default=10, show_default=True, help="Epochs per checkpoint.")
+@click.option(
+    "--address",
+    metavar="HOST:PORT",
+    help="Use the Ray cluster at this address; without it one is started here. For slurm, `local` tries it here.",
+)
+@click.option(
+    "--timeout", type=click.FloatRange(min=0, min_open=True), metavar="SECONDS", help="End a run that takes longer."
+)
+@click.option(
+    "--save-every",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Write a checkpoint after so many epochs.",
+)
 @results_option
 @json_option
-@click.option("-q", "--quiet", is_flag=True, help="No progress, only failures and the summary.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress, only failures and the summary.")
 @debug_option
 def command(
     settings: tuple[str, ...],

@@ -11,6 +11,7 @@ import click
 
 from cli import console
 from cli.options import (
+    GroupedCommand,
     config_option,
     debug_option,
     json_option,
@@ -30,7 +31,7 @@ from lipgnn.spec.sources import Resolved, command_for, resolve, unknown_variable
 if TYPE_CHECKING:
     from lipgnn.training.loop import Started
     from lipgnn.training.memory import MemoryPlan
-    from lipgnn.training.state import Epoch
+    from lipgnn.training.selection import Epoch
 
 EPILOG = """\b
 Examples:
@@ -47,18 +48,27 @@ The same command again prints the stored result, or goes on where it was interru
 """
 
 
-@click.command("train", epilog=EPILOG)
+@click.command("train", cls=GroupedCommand, described=True, epilog=EPILOG)
+@preset_option
 @spec_options
 @config_option
-@preset_option
 @results_option
 @click.option("--print-config", is_flag=True, help="Print the complete run as TOML, with the source of each value.")
-@click.option("--save-every", type=click.IntRange(min=1), default=10, show_default=True, help="Epochs per checkpoint.")
-@click.option("--record", type=click.Choice(list(RECORDS)), multiple=True, help="Keep this of every layer and epoch.")
+@click.option(
+    "--save-every",
+    type=click.IntRange(min=1),
+    default=10,
+    show_default=True,
+    metavar="N",
+    help="Write a checkpoint after so many epochs.",
+)
+@click.option(
+    "--record", type=click.Choice(list(RECORDS)), multiple=True, help="Keep these numbers for every layer and epoch."
+)
 @click.option("--force", is_flag=True, help="Compute the run anew even if it is stored.")
 @json_option
-@click.option("-q", "--quiet", is_flag=True, help="No progress, only the result.")
-@click.option("-v", "--verbose", is_flag=True, help="A line for every epoch, and where each value came from.")
+@click.option("-q", "--quiet", is_flag=True, help="Show no progress, only the result.")
+@click.option("-v", "--verbose", is_flag=True, help="Show a line for every epoch, and where each value came from.")
 @debug_option
 def command(
     config: Path | None,

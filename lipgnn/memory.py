@@ -1,7 +1,7 @@
-"""Memory as the system sees it: what this process has, what it could still get, and how freely it is given back.
+"""Memory as the system sees it: what this process has and had at most, what it could still get, how it gives it back.
 
 Linux is asked through /proc and /sys, glibc's allocator through mallopt; where one of them is absent, nothing is known
-or changed.
+or changed. All numbers are bytes.
 """
 
 from __future__ import annotations
@@ -19,28 +19,53 @@ if TYPE_CHECKING:
 
 _TRIM_THRESHOLD, _MMAP_THRESHOLD = -1, -3  # of mallopt(3)
 _MB = 2**20
+_PROCESS = Path("/proc/self")
 
 
-def memory_in_use(device: torch.device) -> int:
+def memory_in_use(device: torch.device | None = None) -> int:
     """Bytes that this process has now, without what it has freed; on CUDA, those of its tensors."""
-    if device.type == "cuda":
+    if _on_cuda(device):
         import torch
 
         return torch.cuda.memory_allocated(device)
     _libc("malloc_trim", 0)
-    return _entry(Path("/proc/self/status"), "VmRSS") or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 2**10
+    return _entry(_PROCESS / "status", "VmRSS") or _most_ever()
 
 
-def free_memory(device: torch.device) -> int:
+def peak_memory(device: torch.device | None = None) -> int:
+    """Most bytes that this process ever had, or had since `forget_peak`; on CUDA, those of its tensors."""
+    if _on_cuda(device):
+        import torch
+
+        return torch.cuda.max_memory_allocated(device)
+    # getrusage, on the other hand, remembers the process which started this one.
+    return _entry(_PROCESS / "status", "VmHWM") or _most_ever()
+
+
+def forget_peak(device: torch.device | None = None) -> bool:
+    """Measure the peak anew from here on; returns whether the system can do so."""
+    if _on_cuda(device):
+        import torch
+
+        torch.cuda.reset_peak_memory_stats(device)
+        return True
+    try:
+        (_PROCESS / "clear_refs").write_text("5")  # see proc_pid_clear_refs(5)
+    except OSError:
+        return False
+    return True
+
+
+def free_memory(device: torch.device | None = None) -> int:
     """Bytes that this process could still get: of the machine, within its control groups and limits."""
-    if device.type == "cuda":
+    if _on_cuda(device):
         import torch
 
         return torch.cuda.mem_get_info(device)[0]
     rooms = [_entry(Path("/proc/meminfo"), "MemAvailable"), *_rooms_in_groups(Path("/"))]
     limit, _ = resource.getrlimit(resource.RLIMIT_AS)
     if limit != resource.RLIM_INFINITY:
-        rooms.append(limit - (_entry(Path("/proc/self/status"), "VmSize") or 0))
+        rooms.append(limit - (_entry(_PROCESS / "status", "VmSize") or 0))
     return max(0, min((room for room in rooms if room is not None), default=sys.maxsize))
 
 
@@ -60,6 +85,15 @@ def memory_returned() -> Iterator[None]:
         # What glibc itself arrives at after a few large tensors; it does not adapt any more once it was told.
         _libc("mallopt", _MMAP_THRESHOLD, 32 * _MB)
         _libc("mallopt", _TRIM_THRESHOLD, 64 * _MB)
+
+
+def _on_cuda(device: torch.device | None) -> bool:
+    return device is not None and device.type == "cuda"
+
+
+def _most_ever() -> int:
+    """What getrusage calls the maximum resident set, which macOS counts in bytes and others in kilobytes."""
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * (1 if sys.platform == "darwin" else 2**10)
 
 
 def _libc(name: str, *numbers: int) -> None:

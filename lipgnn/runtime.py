@@ -10,12 +10,10 @@ import importlib
 import importlib.metadata
 import os
 import platform
-import resource
 import signal
 import sys
 import weakref
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
@@ -83,7 +81,7 @@ def choose_device(requested: str) -> tuple[torch.device, str]:
     if obstacle:
         raise EnvironmentBroken(
             f"Device {requested!r} was asked for, but {obstacle}.",
-            "Use --device cpu, or install torch and DGL builds with CUDA as README's section on CUDA says.",
+            "Use --device cpu, or install builds of torch and DGL with CUDA as `lipgnn guide gpu` says.",
         )
     index = int(requested.partition(":")[2] or 0)
     return torch.device("cuda", index), "asked for"
@@ -148,16 +146,6 @@ class PerGraph:
         return self._made[id(index)]
 
 
-def peak_memory_mb() -> float:
-    """Largest memory this process ever had, or had since that was forgotten (see /proc/PID/clear_refs)."""
-    # Not what getrusage says: that remembers the process which started this one.
-    with contextlib.suppress(OSError, StopIteration):
-        lines = Path("/proc/self/status").read_text().splitlines()
-        return round(int(next(line.split()[1] for line in lines if line.startswith("VmHWM:"))) / 2**10, 1)
-    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    return round(peak / (2**20 if sys.platform == "darwin" else 2**10), 1)
-
-
 def describe_environment() -> dict[str, Any]:
     """Versions, devices, threads and what is wrong with them, as plain data.
 
@@ -194,7 +182,7 @@ def describe_environment() -> dict[str, Any]:
     }
     if facts["cuda"]["devices"] and obstacle:
         facts["problems"].append(
-            {"what": f"A CUDA device is present, but {obstacle}.", "fix": "See README's section on CUDA."}
+            {"what": f"A CUDA device is present, but {obstacle}.", "fix": "See `lipgnn guide gpu`."}
         )
     return facts
 

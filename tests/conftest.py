@@ -8,11 +8,30 @@ import sys
 from pathlib import Path
 
 import pytest
+from parts import FIXTURES, PARTS, obstacle
 
 ROOT = Path(__file__).parent.parent
 
 # Before torch is imported: the tests are many and small, and run side by side.
 os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def pytest_addoption(parser):
+    parser.addoption(
+        "--must-have", action="append", default=[], choices=PARTS, help="fail, not skip, where this part is missing"
+    )
+
+
+def pytest_itemcollected(item):
+    for fixture in FIXTURES.keys() & set(getattr(item, "fixturenames", ())):
+        item.add_marker(pytest.mark.real(FIXTURES[fixture]))
+
+
+def pytest_runtest_setup(item):
+    for mark in item.iter_markers("real"):
+        (part,) = mark.args
+        if reason := obstacle(part):
+            (pytest.fail if part in item.config.getoption("--must-have") else pytest.skip)(reason)
 
 
 @pytest.fixture(autouse=True)

@@ -12,6 +12,7 @@ import venv
 from pathlib import Path
 
 import pytest
+from parts import PARTS
 
 ROOT = Path(__file__).parent.parent
 README = (ROOT / "README.md").read_text()
@@ -75,6 +76,7 @@ def test_the_wheel_holds_the_packages_and_the_data_and_nothing_else(outside):
     modules = {str(path.relative_to(ROOT)) for top in ("lipgnn", "cli") for path in (ROOT / top).rglob("*.py")}
     data = {f"lipgnn/data/{name}.npz" for name in ("cora", "citeseer", "pubmed")}
     data |= {f"lipgnn/spec/studies/{path.name}" for path in (ROOT / "lipgnn" / "spec" / "studies").iterdir()}
+    data |= {f"lipgnn/guide/{path.name}" for path in (ROOT / "lipgnn" / "guide").glob("*.md")}
     kernel = {f"lipgnn/kernels/_native{importlib.machinery.EXTENSION_SUFFIXES[0]}"}
     assert names == modules | data | kernel | {"lipgnn/report/table/papers.csv", "lipgnn/report/view/page.html"}
 
@@ -94,28 +96,26 @@ def test_readme_opens_with_exactly_the_two_set_up_commands():
 
 def test_ci_takes_its_command_from_readme():
     script = (ROOT / ".ci" / "run").read_text()
-    assert "README.md" in script and "pip install" not in script
+    (pattern,) = re.findall(r"^command=\$\(grep -m1 -E '(.*)' README.md\)$", script, flags=re.MULTILINE)
+    (line,) = (line for line in README.splitlines() if re.search(pattern, line))
+    assert line == SETUP_COMMANDS[1]
+    assert '"$command"' in script and "[test" not in script
 
 
-def test_readme_tells_every_command_and_exit_code():
-    from cli.main import COMMANDS
-    from lipgnn import errors
-
-    for command in COMMANDS:
-        assert f"`lipgnn {command}" in README or f"lipgnn {command}" in README
-    for name in ("RunFailed", "UsageError", "DataError", "EnvironmentBroken", "Interrupted"):
-        assert f"| {getattr(errors, name).exit_code} |" in README
-
-
-@pytest.mark.parametrize("block", re.findall(r"```sh runnable\n(.*?)```", README, flags=re.DOTALL))
-def test_the_runnable_blocks_of_readme_run(block, program, tmp_path):
-    environment = {**os.environ, "PATH": f"{Path(program[0]).parent}{os.pathsep}{os.environ['PATH']}"}
-    done = subprocess.run(["bash", "-euo", "pipefail", "-c", block], cwd=tmp_path, env=environment, capture_output=True)
-    assert done.returncode == 0, done.stderr.decode()
+def test_ci_runs_the_tests_of_every_part_and_installs_every_extra():
+    script = (ROOT / ".ci" / "run").read_text()
+    assert {part for parts in re.findall(r"must_have\+?=\((.*?)\)", script) for part in parts.split()} == set(PARTS)
+    config = configparser.ConfigParser()
+    config.read(ROOT / "setup.cfg")
+    (extras,) = re.findall(r"pip install .*\[(.*)\]", script)
+    assert set(extras.split(",")) == set(config["options.extras_require"]) - {"test"}
 
 
-def test_the_library_examples_of_readme_run_one_after_the_other(tmp_path):
-    block = "".join(re.findall(r"```python\n(.*?)```", README, flags=re.DOTALL))
-    assert "GATConv" in block
-    done = subprocess.run([sys.executable, "-W", "error", "-c", block], cwd=tmp_path, capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
+@pytest.mark.parametrize("options, code, said", [([], 0, "3 skipped"), (["--must-have=tex"], 1, "3 errors")])
+def test_without_a_part_its_tests_skip_and_where_it_must_be_there_they_fail(options, code, said):
+    command = [sys.executable, "-m", "pytest", "-n", "0", "-m", "real", "tests/lipgnn/report/view/test_formats.py"]
+    # This process may be one of several that run tests for another, and say so in its environment.
+    environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")} | {"PATH": ""}
+    done = subprocess.run([*command, *options], cwd=ROOT, env=environment, capture_output=True, text=True)
+    assert done.returncode == code, done.stdout
+    assert said in done.stdout and "neither pdflatex nor tectonic is installed" in done.stdout

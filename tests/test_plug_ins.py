@@ -1,7 +1,7 @@
 """The contracts, held to their word: a layer, norms, a format, a task and a figure are one class and one line each.
 
-The toys of tests/support/plug_ins know nothing of each other and say nothing of themselves; `sitecustomize.py` beside them
-is the line in a dictionary for each. Real processes train, evaluate, diagnose, sweep and report with them.
+The toys of tests/support/plug_ins know nothing of each other and say nothing of themselves; `sitecustomize.py` beside
+them is the line in a dictionary for each. Real processes train, evaluate, diagnose, sweep and report with them.
 """
 
 import json

@@ -5,20 +5,15 @@ from __future__ import annotations
 import click
 
 from cli.bench.attention import attention
-from cli.bench.profile import profile
-from cli.bench.scaling import scaling
-from cli.bench.seeds import seeds
-from cli.bench.start import start
-from cli.bench.store import store
-from cli.bench.sweep import sweep
+from cli.bench.overhead import overhead
 from cli.bench.train import train
 
 EPILOG = """\b
 Examples:
-  lipgnn bench attention --nodes 17000 --edges 250000 --width 8
+  lipgnn bench attention --nodes 17000 --width 8
   lipgnn bench train --layers 10,30 --csv train.csv
-  lipgnn bench scaling --against edges,depth
-  lipgnn bench sweep --repeats 9 --json
+  lipgnn bench train --width 8 --what fused --breakdown
+  lipgnn bench overhead --runs 10000
 """
 
 
@@ -27,5 +22,5 @@ def command() -> None:
     """Measure kernels, epochs, and what the tool itself costs."""
 
 
-for each in (attention, train, profile, scaling, seeds, start, store, sweep):
+for each in (attention, train, overhead):
     command.add_command(each)

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
+import itertools
 import os
-import sys
 from collections.abc import Callable, Collection, Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from lipgnn.catalog import DATASETS, check_name, models_with
+from cli.bench.output import output_options
+from cli.options import debug_option
+from cli.progress import StatusLine
+from lipgnn.catalog import check_name, models_with
 from lipgnn.errors import UsageError
 
 if TYPE_CHECKING:
-    from lipgnn.bench.compare import Effort
+    from lipgnn.bench.compare import Comparison
     from lipgnn.bench.graphs import GraphChoice
+    from lipgnn.bench.measurements import Report
 
 Command = Callable[..., Any]
 
-PROGRAM = (sys.executable, "-c", "from cli.main import main; main()")
-# The size of ogbn-arxiv with both directions of every citation and self-loops.
-NODES, EDGES = 170_000, 2_500_000
+# An eighth of ogbn-arxiv with both directions of every citation and self-loops.
+NODES, EDGES = 21_250, 312_500
 
 
 class Numbers(click.ParamType):
@@ -53,81 +55,100 @@ class Names(click.ParamType):
         return tuple(words)
 
 
-def repeats_option(default: int, least: int = 1) -> Callable[[Command], Command]:
+def list_option(
+    flag: str, name: str, kind: click.ParamType, default: str | None, text: str
+) -> Callable[[Command], Command]:
+    """An option that takes a list, given to the command as a tuple called `name`."""
+    return click.option(flag, name, type=kind, default=default, show_default=default is not None, help=text)
+
+
+def repeats_option(default: int) -> Callable[[Command], Command]:
     """`--repeats N`."""
-    further = "" if least else " 0 measures memory alone."
     return click.option(
         "--repeats",
-        type=click.IntRange(min=least),
+        type=click.IntRange(min=1),
+        metavar="N",
         default=default,
         show_default=True,
-        help=f"Measurements of each.{further}",
+        help="Measure each so many times.",
     )
 
 
-def graph_options(command: Command) -> Command:
-    """`--dataset`, `--undirected`, `--nodes` and `--edges`; see `graph_choice`."""
-    for option in reversed(
-        [
-            click.option("--dataset", metavar="NAME|PATH", help="Measure on the graph of a data set."),
-            click.option("--undirected", is_flag=True, help="Take every edge of the data set in both directions."),
-            size_option("--nodes", "Nodes of a generated power-law graph."),
-            size_option("--edges", "Its edges: both directions, and one self-loop a node."),
-        ]
-    ):
-        command = option(command)
-    return command
+def comparison_options(
+    names: Mapping[str, str], *, what: str, norm: str, repeats: int, norms: Collection[str] = ()
+) -> Callable[[Command], Command]:
+    """What a comparison is made of; see also `graph_choices`.
 
-
-def size_option(flag: str, text: str, default: int | None = None) -> Callable[[Command], Command]:
-    """An option for a number of nodes or edges."""
-    return click.option(flag, type=click.IntRange(min=1), default=default, show_default=default is not None, help=text)
-
-
-def model_option(command: Command) -> Command:
-    """`--model gat|gt`."""
-    return click.option(
-        "--model", type=click.Choice(models_with("attention")), default="gat", show_default=True, help="Kind of layer."
-    )(command)
-
-
-def list_option(flag: str, name: str, kind: click.ParamType, default: str, text: str) -> Callable[[Command], Command]:
-    """An option that takes a list, given to the command as a tuple called `name`."""
-    return click.option(flag, name, type=kind, default=default, show_default=True, help=text)
-
-
-def names_epilog(names: Mapping[str, str]) -> str:
-    """The part of a help page that says what the names of rows mean."""
-    lines = (f"  {name:<12}{text}" for name, text in names.items())
-    return "\b\nWhat is measured:\n" + "\n".join(lines) + "\n\n"
-
-
-def effort_options(repeats: int) -> Callable[[Command], Command]:
-    """`--repeats`, `--threads` and `--no-peak`; see `effort_of`."""
+    Parameters
+    ----------
+    names : of what can be measured.
+    what, norm, repeats : defaults.
+    norms : the valid ones; none where they are checked elsewhere.
+    """
+    options = (
+        click.option("--dataset", metavar="NAME|PATH", help="Measure on the graph of a data set."),
+        list_option("--nodes", "nodes", Numbers(), None, "Generate power-law graphs with so many nodes."),
+        list_option(
+            "--edges",
+            "edges",
+            Numbers(),
+            None,
+            "Generate graphs with so many edges: both directions, and one self-loop per node.",
+        ),
+        list_option("--heads", "heads", Numbers(), "8", "Measure layers with so many heads."),
+        list_option("--width", "widths", Numbers(), "8,64", "Measure heads of these widths."),
+        list_option("--norm", "norms", Names("norm", norms), norm, "Measure with these norms."),
+        list_option(
+            "--what",
+            "whats",
+            Names("name of what is measured", names),
+            what,
+            "Measure these ways, which are listed below.",
+        ),
+        click.option(
+            "--model",
+            type=click.Choice(models_with("attention")),
+            default="gat",
+            show_default=True,
+            help="Measure this kind of layer.",
+        ),
+        repeats_option(repeats),
+        click.option(
+            "--threads",
+            type=click.IntRange(min=1),
+            metavar="N",
+            default=os.cpu_count() or 1,
+            help="Compute with so many threads.  [default: all cores]",
+        ),
+        click.option("--peak", is_flag=True, help="Measure memory in place of time, each way in a fresh process."),
+        output_options,
+        debug_option,
+    )
 
     def add(command: Command) -> Command:
-        command = click.option(
-            "--peak/--no-peak", default=True, help="Measure memory too, each in a fresh process.  [default: peak]"
-        )(command)
-        return repeats_option(repeats, least=0)(threads_option(command))
+        for option in reversed(options):
+            command = option(command)
+        return command
 
     return add
 
 
-def threads_option(command: Command) -> Command:
-    """`--threads N`."""
-    return click.option(
-        "--threads",
-        type=click.IntRange(min=1),
-        default=os.cpu_count() or 1,
-        help="Threads of every candidate.  [default: all cores]",
-    )(command)
+def names_epilog(names: Mapping[str, str]) -> str:
+    """The part of a help page that says what the names of rows mean."""
+    widest = max(map(len, names))
+    lines = (f"  {name:<{widest}}  {text}" for name, text in names.items())
+    return "\b\nWhat is measured:\n" + "\n".join(lines) + "\n\n"
 
 
-def graph_choice(
-    *, dataset: str | None, undirected: bool, nodes: int | None, edges: int | None, default: str | None = None
-) -> GraphChoice:
-    """The graph that the options ask for; a size that is not given follows the other at a fixed mean degree.
+def graph_choices(
+    *,
+    dataset: str | None,
+    nodes: tuple[int, ...] | None,
+    edges: tuple[int, ...] | None,
+    default: str | None = None,
+    **others: Any,
+) -> list[GraphChoice]:
+    """The graphs that the options ask for; a size that is not given follows the other at a fixed mean degree.
 
     Parameters
     ----------
@@ -135,37 +156,29 @@ def graph_choice(
 
     Raises
     ------
-    UsageError : options that contradict each other.
+    UsageError : a data set and a size.
     """
     from lipgnn.bench.graphs import GraphChoice
 
-    sized = nodes is not None or edges is not None
-    if dataset is not None and sized:
+    if dataset is not None and (nodes or edges):
         raise UsageError("A data set has its own nodes and edges.", "Give --dataset, or --nodes and --edges.")
-    if not sized:
+    if not (nodes or edges):
         dataset = dataset or default
-    if undirected and dataset is None:
-        raise UsageError("--undirected is for data sets; a generated graph has both directions already.")
-    if dataset is not None:
-        # As for a run: a name is a name, and a path is one from here, wherever a process looks from.
-        known = dataset in DATASETS or not Path(dataset).exists()
-        return GraphChoice(dataset if known else str(Path(dataset).resolve()), undirected)
-    if nodes is None:
-        nodes = NODES if edges is None else max(1, round(edges * NODES / EDGES))
-    return GraphChoice(nodes=nodes, edges=round(nodes * EDGES / NODES) if edges is None else edges)
+        return [GraphChoice(dataset) if dataset else GraphChoice(nodes=NODES, edges=EDGES)]
+    if not edges:
+        sizes = [(count, round(count * EDGES / NODES)) for count in nodes]
+    elif not nodes:
+        sizes = [(max(1, round(count * NODES / EDGES)), count) for count in edges]
+    else:
+        sizes = itertools.product(nodes, edges)
+    return [GraphChoice(nodes=each_nodes, edges=each_edges) for each_nodes, each_edges in sizes]
 
 
-def effort_of(*, repeats: int, threads: int, peak: bool) -> Effort:
-    """How much to measure.
-
-    Raises
-    ------
-    UsageError : nothing at all.
-    """
-    from lipgnn.bench.compare import Effort
-
-    if not repeats and not peak:
-        raise UsageError(
-            "Neither time nor memory is to be measured.", "Use --repeats 1 or more, or leave out --no-peak."
-        )
-    return Effort(repeats, threads, peak)
+def measured(
+    comparison: Comparison, whats: tuple[str, ...], *, repeats: int, threads: int, peak: bool, **others: Any
+) -> Report:
+    """Times or memory, as the options ask for, with a line on the terminal that says what is measured."""
+    with StatusLine() as tell:
+        if peak:
+            return comparison.peaks(whats, threads, tell)
+        return comparison.times(whats, repeats, threads, tell)

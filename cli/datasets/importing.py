@@ -12,13 +12,18 @@ from cli.options import debug_option
 
 @click.command("import")
 @click.argument("source", metavar="PATH", type=click.Path(path_type=Path))
-@click.option("--edges", type=click.Path(path_type=Path), help="Edges file, where PATH is a CSV file of nodes.")
-@click.option("--name", help="Name to import it as; the default is its own.")
-@click.option("--directed/--undirected", default=None, help="Take edges as listed, or in both directions.")
-@click.option("--force", is_flag=True, help="Replace a data set of that name.")
+@click.option(
+    "--edges",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Read the edges from this file, where PATH is a CSV file of nodes.",
+)
+@click.option("--name", metavar="NAME", help="Give the data set this name.  [default: its own]")
+@click.option("--directed/--undirected", default=None, help="Take the edges as they are listed, or in both directions.")
+@click.option("--force", is_flag=True, help="Replace a data set that has this name already.")
 @debug_option
 def import_(source: Path, edges: Path | None, name: str | None, directed: bool | None, force: bool) -> int:
-    """Turn any readable format into one npz file in the data directory."""
+    """Turn data in any readable format into one npz file in the data directory."""
     from lipgnn.datasets.fetching.importing import import_source
 
     target = import_source(source, edges=edges, name=name, directed=directed, force=force)

@@ -22,7 +22,10 @@ if TYPE_CHECKING:
 @json_option
 @debug_option
 def verify(names: tuple[str, ...], as_json: bool) -> int:
-    """Read data sets from end to end; compare those that ship, or were fetched, with what is known of them."""
+    """Check whether data sets are whole.
+
+    Every data set is read from end to end. Those that ship, or were fetched, are compared with what is known of them.
+    """
     rows = [_verdict(name) for name in names or [name for name, _, _ in available()]]
     if as_json:
         console.print_json(rows)

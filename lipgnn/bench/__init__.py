@@ -1,1 +1,1 @@
-"""How long the tool itself takes, measured beside what its users would otherwise do."""
+"""How long attention, epochs and the tool itself take, measured beside what they should be held against."""

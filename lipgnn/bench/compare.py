@@ -1,15 +1,18 @@
-"""Several ways to do one thing, timed side by side in one process. No torch here."""
+"""Several ways to do one thing, timed side by side in one process. No torch before something is measured."""
 
 from __future__ import annotations
 
 import gc
+import itertools
 import time
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import NamedTuple, TypeVar
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from dataclasses import replace
+from typing import Any, NamedTuple, TypeVar
 
-from lipgnn.bench.rows import Row
-from lipgnn.bench.spread import Spread
+from lipgnn.bench.measurements import Measurement, Range, Report
+from lipgnn.bench.peak import peak_in_child
+from lipgnn.errors import UsageError
 
 Step = Callable[[], object]
 Tell = Callable[[str], None]
@@ -32,20 +35,70 @@ class Candidate(NamedTuple):
         return f"{self.what} {self.norm}" if self.norm else self.what
 
 
-@dataclass(frozen=True)
-class Effort:
-    """How much to measure.
+class Comparison(ABC):
+    """What is compared, and how each of it is made.
 
     Attributes
     ----------
-    repeats : rounds that count; 0 measures no time.
-    threads : of torch and of DGL.
-    peak : also measure memory, each candidate in a process of its own.
+    module : `python -m module JOB` measures the memory of a job.
+    template : what all measurements share.
+    norms : each for everything that has a place for one.
+    pairs : names of which the ratio says something.
     """
 
-    repeats: int
-    threads: int
-    peak: bool = True
+    module: str
+    template: Measurement
+    norms: tuple[str, ...]
+    pairs: tuple[tuple[str, str], ...]
+
+    @abstractmethod
+    def obstacle(self, what: str) -> str | None:
+        """Why a thing cannot be measured; None if it can."""
+
+    @abstractmethod
+    def norms_of(self, what: str) -> tuple[str | None, ...]:
+        """The norms at which a thing is measured; (None,) for one that has no place for a norm."""
+
+    @abstractmethod
+    def job(self, candidate: Candidate) -> dict[str, Any] | None:
+        """What another process has to know to measure the memory; None where memory is not asked for."""
+
+    @abstractmethod
+    def steps(self, candidates: list[Candidate]) -> dict[Candidate, Step]:
+        """What is timed, made together because all share their inputs."""
+
+    def candidates(self, whats: Iterable[str]) -> tuple[list[Candidate], list[str]]:
+        """What can be measured, each with every norm it has a place for, and a line for what cannot.
+
+        Raises
+        ------
+        UsageError : nothing can.
+        """
+        reasons = {what: self.obstacle(what) for what in whats}
+        left_out = [f"{what} is left out: {reason}." for what, reason in reasons.items() if reason]
+        possible = [what for what, reason in reasons.items() if not reason]
+        if not possible:
+            raise UsageError(" ".join(["Nothing is left to measure.", *left_out]), "Ask for more with --what.")
+        return [Candidate(what, norm) for what in possible for norm in self.norms_of(what)], left_out
+
+    def times(self, whats: Iterable[str], repeats: int, threads: int, tell: Tell) -> Report:
+        """Time all candidates side by side; raises as `candidates`. `tell` is told what is measured next."""
+        candidates, left_out = self.candidates(whats)
+        set_threads(threads)
+        times = interleave(self.steps(candidates), repeats, tell)
+        template = replace(self.template, repeats=repeats, threads=threads)
+        return Report([*measurements_of(times, template), *ratios_of(times, self.pairs, template)], left_out)
+
+    def peaks(self, whats: Iterable[str], threads: int, tell: Tell) -> Report:
+        """Measure the memory of every candidate in a process of its own; raises as `candidates`."""
+        candidates, left_out = self.candidates(what for what in whats if self.job(Candidate(what, self.norms[0])))
+        template = replace(self.template, threads=threads)
+        measured = []
+        for candidate in candidates:
+            tell(f"{candidate}, memory")
+            peak = peak_in_child(self.module, self.job(candidate), threads)
+            measured.append(replace(template, what=candidate.what, norm=candidate.norm, peak_mb=peak))
+        return Report(measured, left_out)
 
 
 def interleave(steps: Mapping[Key, Step], repeats: int, tell: Tell) -> dict[Key, list[float]]:
@@ -53,13 +106,9 @@ def interleave(steps: Mapping[Key, Step], repeats: int, tell: Tell) -> dict[Key,
 
     What disturbs the machine then disturbs all candidates alike, and ratios within a round hold what times do not.
     Every other round goes backwards, so that none is always the one to follow another.
-
-    Parameters
-    ----------
-    tell : told what is measured next.
     """
     times: dict[Key, list[float]] = {key: [] for key in steps}
-    for turn in range(repeats + 1 if repeats else 0):
+    for turn in range(repeats + 1):
         # Garbage of a round is not collected on the time of the next.
         gc.collect()
         for key in steps if turn % 2 == 0 else reversed(steps):
@@ -74,64 +123,39 @@ def interleave(steps: Mapping[Key, Step], repeats: int, tell: Tell) -> dict[Key,
     return times
 
 
-def timed(template: Row, values: Sequence[float]) -> Row:
-    """The template with median, least and largest of some times; without a time where there is none."""
-    if not values:
-        return template
-    spread = Spread.of(values)
-    return replace(template, ms=spread.median, low=spread.low, high=spread.high)
-
-
-def rows_of(
-    times: Mapping[Candidate, list[float]], peaks: Mapping[Candidate, float | None], template: Row
-) -> list[Row]:
-    """A row for every candidate, with what they share taken from the template."""
+def measurements_of(times: Mapping[Candidate, list[float]], template: Measurement) -> list[Measurement]:
+    """Median, least and largest time of every candidate, with what they share taken from the template."""
+    ranges = {candidate: Range.of(values) for candidate, values in times.items()}
     return [
-        timed(replace(template, what=each.what, norm=each.norm, peak_mb=peaks.get(each)), values)
-        for each, values in times.items()
+        replace(template, what=each.what, norm=each.norm, ms=found.median, low=found.low, high=found.high)
+        for each, found in ranges.items()
     ]
 
 
-def ratio_rows(
-    times: Mapping[Candidate, list[float]], pairs: Iterable[tuple[Candidate, Candidate]], template: Row
-) -> list[Row]:
-    """A row for every pair of which both were timed: the first to the second, round by round."""
-    rows = []
-    for above, below in pairs:
-        if not (times.get(above) and times.get(below)):
-            continue
-        spread = Spread.of([a / b for a, b in zip(times[above], times[below], strict=True)])
-        shared = above.norm or below.norm
-        # Where the norms differ, they are what is compared, and no single one can stand in the column.
+def ratios_of(
+    times: Mapping[Candidate, list[float]], pairs: Collection[tuple[str, str]], template: Measurement
+) -> list[Measurement]:
+    """Ratios round by round: of pairs at one norm, or against what has none; of one thing, a norm to an earlier one."""
+    ratios = []
+    order = list(times)
+    for above, below in itertools.permutations(order, 2):
         alike = None in (above.norm, below.norm) or above.norm == below.norm
-        what = f"{above.what} / {below.what}" if alike else f"{above} / {below}"
-        rows.append(
-            replace(
-                template,
-                what=what,
-                norm=shared if alike else None,
-                ratio=spread.median,
-                low=spread.low,
-                high=spread.high,
-            )
-        )
-    return rows
+        of_norms = above.what == below.what and order.index(above) > order.index(below)
+        if not (of_norms or (alike and (above.what, below.what) in pairs)):
+            continue
+        found = Range.of([a / b for a, b in zip(times[above], times[below], strict=True)])
+        # Where the norms differ, they are what is compared, and no single one can stand in the column.
+        what = f"{above} / {below}" if of_norms else f"{above.what} / {below.what}"
+        norm = None if of_norms else above.norm or below.norm
+        ratios.append(replace(template, what=what, norm=norm, ratio=found.median, low=found.low, high=found.high))
+    return ratios
 
 
-def pairs_of(
-    names: Iterable[tuple[str, str]], norms: Iterable[str], *, across: Iterable[str]
-) -> list[tuple[Candidate, Candidate]]:
-    """The pairs worth a ratio.
+def set_threads(threads: int) -> None:
+    """Let torch and DGL, which have their own counts, use so many threads."""
+    import torch
 
-    Parameters
-    ----------
-    names : each at one norm, or against what has none.
-    across : compared at every other norm with itself at the first.
-    """
-    norms = list(norms)
-    pairs = []
-    for above, below in names:
-        for norm in norms:
-            pairs += [(Candidate(above, norm), Candidate(below, other)) for other in (norm, None)]
-    pairs += [(Candidate(what, norm), Candidate(what, norms[0])) for what in across for norm in norms[1:]]
-    return pairs
+    from lipgnn.runtime import dgl
+
+    torch.set_num_threads(threads)
+    dgl.utils.set_num_threads(threads)

@@ -17,48 +17,47 @@ _PRODUCTS = {
     torch.ops.aten.baddbmm.default,
 }
 
+Product = tuple[Callable, list[Any]]
 
-class _Recorder(TorchDispatchMode):
-    """Takes down every dense matrix product, forward and backward."""
+
+class _Products(TorchDispatchMode):
+    """Takes down every dense matrix product, forward and backward.
+
+    Operands of equal shape and order in memory become one array of random numbers.
+    """
 
     def __init__(self) -> None:
         super().__init__()
-        self.calls: list[tuple[Callable, tuple]] = []
+        self.found: list[Product] = []
+        self._operands: dict[Any, torch.Tensor] = {}
 
     def __torch_dispatch__(self, func: Any, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         # A product with sparse features is none of the layers'.
         if func in _PRODUCTS and not any(isinstance(a, torch.Tensor) and a.is_sparse for a in args):
-            self.calls.append((func, tuple(_form(a) for a in args)))
+            self.found.append((func, [self._operand(a) for a in args]))
         return func(*args, **(kwargs or {}))
 
+    def _operand(self, argument: Any) -> Any:
+        if not isinstance(argument, torch.Tensor):
+            return argument
+        form = tuple(argument.shape), argument.stride(), argument.dtype
+        if form not in self._operands:
+            self._operands[form] = torch.empty_strided(*form[:2], dtype=form[2], device="cpu").normal_()
+        return self._operands[form]
 
-def replay(computation: Step) -> tuple[Step, int]:
-    """Run a computation once; returns a step that computes its dense matrix products alone, and how many.
 
-    Operands of equal shape and order in memory are one array of random numbers.
-    """
-    with _Recorder() as recorder:
+def products(computation: Step) -> list[Product]:
+    """Run a computation once; returns its dense matrix products in order."""
+    with _Products() as taken:
         computation()
-    operands: dict[Any, Any] = {}
-    calls = [(func, [_operand(form, operands) for form in forms]) for func, forms in recorder.calls]
+    return taken.found
+
+
+def replay(calls: list[Product]) -> Step:
+    """A step that computes these matrix products and nothing else."""
 
     def step() -> None:
-        for func, arguments in calls:
-            func(*arguments)
+        for func, operands in calls:
+            func(*operands)
 
-    return step, len(calls)
-
-
-def _form(argument: Any) -> Any:
-    if not isinstance(argument, torch.Tensor):
-        return argument
-    return tuple(argument.shape), tuple(argument.stride()), argument.dtype
-
-
-def _operand(form: Any, made: dict[Any, Any]) -> Any:
-    if not isinstance(form, tuple):
-        return form
-    if form not in made:
-        shape, stride, dtype = form
-        made[form] = torch.empty_strided(shape, stride, dtype=dtype, device="cpu").normal_()
-    return made[form]
+    return step

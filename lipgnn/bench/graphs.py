@@ -5,16 +5,14 @@ Real graphs have hubs, and hubs decide what attention costs: every kernel deals 
 
 from __future__ import annotations
 
-import dataclasses
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from lipgnn.datasets import Dataset, Source, prepare, read
+from lipgnn.datasets import Dataset, Source, load, read
 from lipgnn.datasets.prepare import prepare_edges
 from lipgnn.datasets.source import Split
-from lipgnn.datasets.splits import choose
 from lipgnn.errors import UsageError
 
 if TYPE_CHECKING:
@@ -30,52 +28,7 @@ MOST_PAIRS = 0.25
 FEATURES, CLASSES = 128, 40
 
 
-@dataclass(frozen=True)
-class GraphChoice:
-    """Which graph to measure on; plain values, so that a process can tell them to another.
-
-    Attributes
-    ----------
-    dataset : name or path of a data set; None generates a graph.
-    undirected : take every edge of the data set in both directions.
-    nodes, edges, seed : of the generated graph; edges count both directions and one self-loop a node.
-    """
-
-    dataset: str | None = None
-    undirected: bool = False
-    nodes: int = 170_000
-    edges: int = 2_500_000
-    seed: int = 0
-
-    def topology(self) -> Topology:
-        """Nodes and edges, read or generated.
-
-        Raises
-        ------
-        UsageError : an unknown data set, or a number of edges that cannot be.
-        DataError : data that is missing or damaged.
-        """
-        if self.dataset is None:
-            return Topology(GENERATED, self.nodes, power_law(self.nodes, self.edges, self.seed))
-        source = self._source()
-        return Topology(source.name, source.num_nodes, prepare_edges(source))
-
-    def training_data(self, spec: RunSpec) -> Dataset:
-        """What a run trains on; made up where there are no features. Raises as `topology`."""
-        if self.dataset is None:
-            return made_up(self.topology(), self.seed)
-        source = self._source()
-        if not source.num_features:
-            return made_up(Topology(source.name, source.num_nodes, prepare_edges(source)), self.seed)
-        return prepare(source, choose(source, spec.split), features=spec.features, missing=spec.missing)
-
-    def _source(self) -> Source:
-        source = read(self.dataset)
-        return dataclasses.replace(source, directed=source.directed and not self.undirected)
-
-
-@dataclass(frozen=True, eq=False)
-class Topology:
+class Topology(NamedTuple):
     """A graph without anything on it.
 
     Attributes
@@ -87,16 +40,39 @@ class Topology:
     num_nodes: int
     edges: np.ndarray
 
-    def graph(self) -> Any:
-        """The DGL graph in all forms that DGL knows, so that no step is the one that makes them."""
-        import torch
 
-        from lipgnn.runtime import dgl
+@dataclass(frozen=True)
+class GraphChoice:
+    """Which graph to measure on; plain values, so that a process can tell them to another.
 
-        sources, targets = (torch.tensor(row, device="cpu") for row in self.edges)
-        graph = dgl.graph((sources, targets), num_nodes=self.num_nodes)
-        graph.create_formats_()
-        return graph
+    Attributes
+    ----------
+    dataset : name or path of a data set, `:undirected` may follow; None generates a graph.
+    nodes, edges : of the generated graph; edges count both directions and one self-loop a node.
+    """
+
+    dataset: str | None = None
+    nodes: int = 0
+    edges: int = 0
+
+    def topology(self) -> Topology:
+        """Nodes and edges, read or generated.
+
+        Raises
+        ------
+        UsageError : an unknown data set, or a number of edges that cannot be.
+        DataError : data that is missing or damaged.
+        """
+        if self.dataset is None:
+            return Topology(GENERATED, self.nodes, power_law(self.nodes, self.edges))
+        source = read(self.dataset)
+        return Topology(source.name, source.num_nodes, prepare_edges(source))
+
+    def training_data(self, spec: RunSpec) -> Dataset:
+        """What a run trains on; made up where there are no features. Raises as `topology`."""
+        if self.dataset is None or not read(self.dataset).num_features:
+            return made_up(self.topology())
+        return load(self.dataset, split=spec.split, features=spec.features)
 
 
 def power_law(num_nodes: int, num_edges: int, seed: int = 0) -> np.ndarray:
@@ -149,9 +125,9 @@ def _distinct_pairs(draw: np.random.RandomState, num_nodes: int, count: int) -> 
     return draw.permutation(found)[:count]
 
 
-def made_up(topology: Topology, seed: int) -> Dataset:
+def made_up(topology: Topology) -> Dataset:
     """A data set on a graph: features and labels out of a hat, half of the nodes to train on."""
-    draw = np.random.RandomState(seed)
+    draw = np.random.RandomState(0)
     nodes = topology.num_nodes
     features = draw.standard_normal((nodes, FEATURES)).astype(np.float32)
     labels = draw.randint(CLASSES, size=nodes)
@@ -160,4 +136,4 @@ def made_up(topology: Topology, seed: int) -> Dataset:
     part = np.arange(nodes) % 4
     split = Split(part < 2, part == 2, part == 3)
     source = Source(topology.name, topology.edges, True, features, labels, {"public": split})
-    return Dataset(source, topology.edges, features, split, fingerprint=f"made-up-{seed}")
+    return Dataset(source, topology.edges, features, split, fingerprint="made-up")

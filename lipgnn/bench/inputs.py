@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import nn
@@ -13,6 +14,7 @@ from lipgnn.catalog import MODELS, NO_NORM
 from lipgnn.kernels import fused
 from lipgnn.kernels.adjacency import Adjacency
 from lipgnn.nn import GATConv, TransformerConv
+from lipgnn.runtime import dgl
 from lipgnn.spec.run import FIELDS
 
 Tensors = tuple[torch.Tensor, ...]
@@ -28,13 +30,11 @@ class Shape:
     ----------
     model : "gat" or "gt".
     heads, width : H and D; the input of a whole layer is H·D wide, as in a deep stack.
-    backward : with the gradients, or the output alone.
     """
 
     model: str
     heads: int
     width: int
-    backward: bool = True
 
     @property
     def kappa(self) -> float:
@@ -42,16 +42,22 @@ class Shape:
         return MODELS[self.model].defaults.get("kappa", FIELDS["kappa"].default)
 
 
+def make_ready(graph: Any) -> None:
+    """Give a graph all forms that DGL and the fused kernel know, so that no step is the one that makes them."""
+    graph.create_formats_()
+    Adjacency.of(graph)
+
+
 class Inputs:
     """A graph with features on it, made when first asked for, and shared by all candidates."""
 
-    def __init__(self, topology: Topology, shape: Shape, seed: int = 0):
+    def __init__(self, topology: Topology, shape: Shape):
         self.shape = shape
-        self.graph = topology.graph()
-        self.generator = torch.Generator(CPU).manual_seed(seed)
+        sources, targets = (torch.tensor(row, device=CPU) for row in topology.edges)
+        self.graph = dgl.graph((sources, targets), num_nodes=topology.num_nodes)
+        self.generator = torch.Generator(CPU).manual_seed(0)
         self.nodes, self.channels = topology.num_nodes, shape.heads * shape.width
-        # Made here, so that no step is the one that makes it.
-        Adjacency.of(self.graph)
+        make_ready(self.graph)
 
     @cached_property
     def x(self) -> torch.Tensor:

@@ -7,36 +7,28 @@ and reads the memory it then has; what the step adds to that at its highest poin
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import json
 import os
 import signal
 import subprocess
 import sys
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from lipgnn.errors import RunFailed
-
-_STATUS = Path("/proc/self/status")
+from lipgnn.memory import forget_peak, memory_in_use, peak_memory
 
 
 def peak_of(step: Callable[[], object]) -> float | None:
     """MB that the step adds at its highest point; None where the system does not tell."""
-    if not _STATUS.exists():
+    # In this order: what is given back when asked for the memory in use would otherwise count as the peak so far.
+    before = memory_in_use()
+    if not forget_peak():
         return None
-    # What was freed but is still with the process would be had for nothing; not every C library can give it back.
-    with contextlib.suppress(AttributeError, OSError):
-        ctypes.CDLL(None).malloc_trim(0)
-    # Forgets the peak so far, which may lie above what is still in use.
-    Path("/proc/self/clear_refs").write_text("5")
-    before = _megabytes("VmRSS")
     result = step()
-    peak = _megabytes("VmHWM")
+    peak = peak_memory()
     del result
-    return round(max(0.0, peak - before), 1)
+    return round(max(0, peak - before) / 2**20, 1)
 
 
 def peak_in_child(module: str, job: dict[str, Any], threads: int) -> float | None:
@@ -47,7 +39,7 @@ def peak_in_child(module: str, job: dict[str, Any], threads: int) -> float | Non
     RunFailed : the process failed in another way.
     """
     done = subprocess.run(
-        [sys.executable, "-m", module, json.dumps(job)],
+        [sys.executable, "-m", module, json.dumps({**job, "threads": threads})],
         env={**os.environ, "OMP_NUM_THREADS": str(threads)},
         capture_output=True,
         text=True,
@@ -58,16 +50,3 @@ def peak_in_child(module: str, job: dict[str, Any], threads: int) -> float | Non
         last = (done.stderr.strip().splitlines() or ["no reason given"])[-1]
         raise RunFailed(f"The process that measures memory failed: {last}")
     return json.loads(done.stdout)
-
-
-def available_mb() -> float | None:
-    """Memory that can be taken now without anything being swapped out; None where the system does not tell."""
-    try:
-        return _megabytes("MemAvailable", Path("/proc/meminfo"))
-    except OSError:
-        return None
-
-
-def _megabytes(key: str, path: Path = _STATUS) -> float:
-    line = next(line for line in path.read_text().splitlines() if line.startswith(f"{key}:"))
-    return int(line.split()[1]) / 2**10

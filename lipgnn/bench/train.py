@@ -5,24 +5,22 @@ from __future__ import annotations
 import contextlib
 import json
 import sys
-from collections.abc import Iterable
 from dataclasses import asdict, replace
 from typing import Any
 
-from lipgnn.bench.attention import TINY, set_threads
-from lipgnn.bench.compare import Candidate, Effort, Step, Tell, interleave, pairs_of, ratio_rows, rows_of
-from lipgnn.bench.gemm import replay
+from lipgnn.bench.attention import TINY
+from lipgnn.bench.compare import Candidate, Comparison, Step, set_threads
+from lipgnn.bench.gemm import products, replay
 from lipgnn.bench.graphs import GraphChoice
-from lipgnn.bench.inputs import CPU
-from lipgnn.bench.peak import peak_in_child, peak_of
-from lipgnn.bench.rows import Report, Row
+from lipgnn.bench.inputs import CPU, make_ready
+from lipgnn.bench.measurements import Measurement
+from lipgnn.bench.peak import peak_of
 from lipgnn.catalog import find_task
 from lipgnn.datasets import Dataset
 from lipgnn.diagnose.data import WholeData
 from lipgnn.diagnose.profile import profile
-from lipgnn.errors import RunFailed, UsageError
+from lipgnn.errors import RunFailed
 from lipgnn.kernels import fused
-from lipgnn.kernels.adjacency import Adjacency
 from lipgnn.memory import memory_returned
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import resolve
@@ -32,102 +30,75 @@ from lipgnn.training.state import Diverged, Training
 GEMM = "gemm"
 RECORDED = "fused recorded"
 DIAGNOSED = "diagnose"
-# Those that train or look at a network with the fused kernel.
-OF_FUSED = ("fused", RECORDED, DIAGNOSED)
-PAIRS = (("dgl", "fused"), (RECORDED, "fused"), (DIAGNOSED, "fused"), ("fused", GEMM), ("dgl", GEMM))
 
 
-def bench_train(
-    choice: GraphChoice,
-    dataset: Dataset,
-    spec: RunSpec,
-    *,
-    whats: Iterable[str],
-    norms: Iterable[str],
-    effort: Effort,
-    tell: Tell,
-) -> Report:
-    """Compare epochs of one network: kernels, norms, and the dense matrix products of the same epochs.
+class TrainComparison(Comparison):
+    """Epochs of one network, by the names of `lipgnn.bench.measurements.TRAIN`.
 
     Parameters
     ----------
     choice, dataset : the data, and how another process gets it.
     spec : the network; its kernel and norm are replaced by those asked for.
-    whats : names of `lipgnn.bench.rows.TRAIN`.
-    tell : told what is measured next.
-
-    Raises
-    ------
-    UsageError : nothing is left to measure.
     """
-    set_threads(effort.threads)
-    norms = list(norms)
-    # Of these, memory is not asked for.
-    timed_alone = (GEMM, RECORDED, DIAGNOSED)
-    candidates, left_out = choose_candidates([w for w in whats if effort.repeats or w not in timed_alone], norms)
-    template = template_of(dataset, spec, effort)
-    peaks = {}
-    for candidate in candidates if effort.peak else ():
-        if candidate.what not in timed_alone:
-            tell(f"{candidate}, memory")
-            job = {"graph": asdict(choice), "spec": _spec_of(candidate, spec).to_dict(), "threads": effort.threads}
-            peaks[candidate] = peak_in_child("lipgnn.bench.train", job, effort.threads)
-    steps = {c: _step_of(c, spec, dataset) for c in candidates} if effort.repeats else dict.fromkeys(candidates)
-    times = interleave(steps, effort.repeats, tell)
-    pairs = pairs_of(PAIRS, norms, across=("fused", "dgl"))
-    return Report([*rows_of(times, peaks, template), *ratio_rows(times, pairs, template)], left_out)
 
+    module = "lipgnn.bench.train"
+    pairs = (("dgl", "fused"), (RECORDED, "fused"), (DIAGNOSED, "fused"), ("fused", GEMM), ("dgl", GEMM))
 
-def template_of(dataset: Dataset, spec: RunSpec, effort: Effort, bench: str = "train") -> Row:
-    """What the rows about epochs of one network share."""
-    return Row(
-        bench=bench,
-        graph=dataset.name,
-        nodes=dataset.num_nodes,
-        edges=dataset.edges.shape[1],
-        heads=spec.heads,
-        width=spec.hidden,
-        layers=spec.layers,
-        measures="epoch",
-        model=spec.model,
-        stack=spec.stack,
-        recompute_every=spec.recompute_every,
-        repeats=effort.repeats,
-        threads=effort.threads,
-    )
+    def __init__(self, choice: GraphChoice, dataset: Dataset, spec: RunSpec, norms: tuple[str, ...]):
+        self.choice, self.dataset, self.spec, self.norms = choice, dataset, spec, norms
+        self.template = Measurement(
+            bench="train",
+            graph=dataset.name,
+            nodes=dataset.num_nodes,
+            edges=dataset.edges.shape[1],
+            heads=spec.heads,
+            width=spec.hidden,
+            layers=spec.layers,
+            measures="epoch",
+            model=spec.model,
+            stack=spec.stack,
+        )
+
+    def obstacle(self, what: str) -> str | None:
+        return None if what in ("dgl", GEMM) else fused.obstacle(CPU)
+
+    def norms_of(self, what: str) -> tuple[str | None, ...]:
+        return (None,) if what == GEMM else self.norms
+
+    def job(self, candidate: Candidate) -> dict[str, Any] | None:
+        if candidate.what in (GEMM, RECORDED, DIAGNOSED):
+            return None
+        return {"graph": asdict(self.choice), "spec": self.spec_of(candidate).to_dict()}
+
+    def steps(self, candidates: list[Candidate]) -> dict[Candidate, Step]:
+        return {candidate: self._step(candidate) for candidate in candidates}
+
+    def spec_of(self, candidate: Candidate) -> RunSpec:
+        """The run that a candidate trains, or looks at."""
+        kernel = "dgl" if candidate.what in ("dgl", GEMM) else "fused"
+        return self.spec.with_values(kernel=kernel, norm=candidate.norm or self.spec.norm)
+
+    def _step(self, candidate: Candidate) -> Step:
+        spec = self.spec_of(candidate)
+        if candidate.what == GEMM:
+            # The reference has no matrix product but those of the linear maps.
+            return replay(products(epoch(spec, self.dataset)))
+        if candidate.what == DIAGNOSED:
+            return diagnosis(spec, self.dataset)
+        return epoch(spec, self.dataset, recorded=candidate.what == RECORDED)
 
 
 def spec_for(choice: GraphChoice, **options: Any) -> RunSpec:
     """The specification of a run on the chosen data, with the defaults of the data set and the model."""
-    return resolve({"dataset": choice.dataset or "generated", "device": "cpu", **options}, {}).spec
-
-
-def choose_candidates(whats: Iterable[str], norms: Iterable[str]) -> tuple[list[Candidate], list[str]]:
-    """What can be measured, each with every norm it has a place for, and a line for what cannot.
-
-    Raises
-    ------
-    UsageError : nothing can.
-    """
-    whats = list(whats)
-    left_out = []
-    for what in OF_FUSED:
-        if what in whats and (reason := fused.obstacle(CPU)):
-            whats.remove(what)
-            left_out.append(f"{what} is left out: {reason}.")
-    candidates = [Candidate(what, norm) for what in whats for norm in ((None,) if what == GEMM else norms)]
-    if not candidates:
-        raise UsageError(f"Nothing is left to measure: {' '.join(left_out)}", "Ask for more with --what.")
-    return candidates, left_out
+    # Recomputing where memory is short would be another cost than the one asked for.
+    fixed = {"dataset": choice.dataset or "generated", "device": "cpu", "recompute_every": "0"}
+    return resolve({**fixed, **options}, {}).spec
 
 
 def epoch(spec: RunSpec, dataset: Dataset, *, recorded: bool = False) -> Step:
     """A step that trains for one more epoch and evaluates, and records gradients if asked to."""
     training = Training(spec, dataset, CPU)
-    # Made here, so that no epoch is the one that makes them.
-    graph = training.batches.graph
-    graph.create_formats_()
-    Adjacency.of(graph)
+    make_ready(training.batches.graph)
     recorder = GradientRecorder(training) if recorded else None
 
     def step() -> None:
@@ -150,23 +121,9 @@ def diagnosis(spec: RunSpec, dataset: Dataset) -> Step:
     data = WholeData.of(spec, dataset, CPU)
 
     def step() -> None:
-        profile(network, replace(data, graph=data.graph.clone()))
+        profile(network, replace(data, batch=replace(data.batch, graph=data.graph.clone())))
 
     return step
-
-
-def _spec_of(candidate: Candidate, spec: RunSpec) -> RunSpec:
-    return spec.with_values(kernel="fused" if candidate.what in OF_FUSED else candidate.what, norm=candidate.norm)
-
-
-def _step_of(candidate: Candidate, spec: RunSpec, dataset: Dataset) -> Step:
-    if candidate.what == GEMM:
-        # The reference has no matrix product but those of the linear maps.
-        return replay(epoch(spec.with_values(kernel="dgl"), dataset))[0]
-    spec = _spec_of(candidate, spec)
-    if candidate.what == DIAGNOSED:
-        return diagnosis(spec, dataset)
-    return epoch(spec, dataset, recorded=candidate.what == RECORDED)
 
 
 def main(job: str) -> None:
@@ -176,8 +133,7 @@ def main(job: str) -> None:
     choice, spec = GraphChoice(**values["graph"]), RunSpec(**values["spec"])
     epoch(spec.with_values(layers=2), TINY.training_data(spec))()
     # As `lipgnn train` does where activations are computed again: what is freed goes back to the system.
-    frugal = spec.stack == "reversible" or spec.recompute_every != "0"
-    with memory_returned() if frugal else contextlib.nullcontext():
+    with memory_returned() if spec.stack == "reversible" else contextlib.nullcontext():
         json.dump(peak_of(epoch(spec, choice.training_data(spec))), sys.stdout)
 
 

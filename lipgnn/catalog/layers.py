@@ -59,7 +59,7 @@ MODELS: dict[str, LayerEntry] = {
         linear_maps=True,
     ),
     "ggnn": LayerEntry(
-        "gated graph network, one step a layer (Li et al. 2016)",
+        "gated graph network, one step per layer (Li et al. 2016)",
         {"norm": NO_NORM},
         implementation="lipgnn.nn.ggnn:GGNNConv",
     ),

@@ -5,11 +5,13 @@ from __future__ import annotations
 from lipgnn.catalog.entry import Entry
 
 RESIDUALS: dict[str, Entry] = {
-    "none": Entry("a layer's output is all there is"),
-    "identity": Entry("added to its input"),
-    "scaled": Entry("divided by √layers and added to its input (Hayou et al. 2021)"),
-    "initial": Entry("mixed with the first features, by maps near the identity: GCNII (Chen et al. 2020)"),
-    "gated": Entry("mixed with its input, in shares learned for every node (Shi et al. 2021)"),
+    "none": Entry("a layer's output replaces its input"),
+    "identity": Entry("a layer's output is added to its input"),
+    "scaled": Entry("a layer's output is divided by √layers and added to its input (Hayou et al. 2021)"),
+    "initial": Entry(
+        "a layer's output is mixed with the first features, by maps near the identity: GCNII (Chen et al. 2020)"
+    ),
+    "gated": Entry("a layer's output is mixed with its input, in shares learned for every node (Shi et al. 2021)"),
 }
 # Those that add a layer's output to its input.
 SUMS = ("identity", "scaled")
@@ -25,24 +27,26 @@ ACTIVATIONS = ("elu", "relu", "leaky-relu", "gelu", "tanh", "none")
 SKIPS = ("own", "none")
 
 MLPS: dict[str, Entry] = {
-    "none": Entry("no"),
-    "2x": Entry("of two maps, twice as wide in between"),
+    "none": Entry("no MLP"),
+    "2x": Entry("an MLP of two maps, twice as wide in between"),
 }
 
 INITS: dict[str, Entry] = {
-    "glorot": Entry("as the layer is published"),
-    "orthogonal": Entry("orthonormal rows or columns for every head"),
+    "glorot": Entry("maps start as the authors of the layer draw them"),
+    "orthogonal": Entry("maps start with orthonormal rows or columns for every head"),
     "zero-last": Entry("every layer starts by adding nothing"),
 }
 
 STACKS: dict[str, Entry] = {
-    "plain": Entry("every block after the other, all activations kept"),
-    "reversible": Entry("two halves of the features, activations recomputed by inversion (Li et al. 2021)"),
+    "plain": Entry("blocks follow each other, and all activations are kept"),
+    "reversible": Entry(
+        "blocks act on two halves of the features, and activations are recomputed by inversion (Li et al. 2021)"
+    ),
 }
 
 KERNELS: dict[str, Entry] = {
-    "auto": Entry("the fastest that applies"),
+    "auto": Entry("the fastest kernel that applies"),
     "dgl": Entry("DGL's message passing: the reference, on CPU and CUDA"),
     "fused": Entry("the whole attention step in one compiled kernel, on the CPU"),
-    "triton": Entry("the same algorithm for CUDA, with any torch that has Triton"),
+    "triton": Entry("the algorithm of fused for CUDA, with any torch that has Triton"),
 }

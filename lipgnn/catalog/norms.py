@@ -65,12 +65,12 @@ SCORE_NORMS: dict[str, ScoreNormEntry] = {
         fused=True,
     ),
     "lip-all-heads": ScoreNormEntry(
-        "the same with one length of the attention vectors over all heads",
+        "LipschitzNorm with one length of the attention vectors over all heads",
         implementations={ADDITIVE: _LIPSCHITZ},
         arguments={"per_head": False},
     ),
     "lip-source": ScoreNormEntry(
-        "the same with the length of the source in place of the target's; not the theorem",
+        "LipschitzNorm with the length of the source in place of the target's; not the theorem",
         implementations={ADDITIVE: _SOURCE},
     ),
     "lip-released": ScoreNormEntry(

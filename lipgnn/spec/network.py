@@ -23,7 +23,6 @@ from lipgnn.spec.options import checked, option
 from lipgnn.spec.rules import check_network, check_recomputation
 from lipgnn.spec.weight_norm import parse_weight_norm
 
-_NORM_NAMES = ", ".join([NO_NORM, *SCORE_NORMS, *FEATURE_NORMS])
 _NETWORK, _DEPTH, _COMPUTE = "network", "depth and norms", "compute"
 
 
@@ -46,7 +45,12 @@ class NetworkSpec:
     dropout: float = option(_NETWORK, 0.6, "Dropout on the input of encoder and decoder.", low=0, below=1)
     layer_dropout: float = option(_NETWORK, 0.0, "Dropout on the input of every layer.", low=0, below=1)
     attn_dropout: float = option(_NETWORK, 0.0, "Dropout on the attention weights of every layer.", low=0, below=1)
-    norm: str = option(_DEPTH, "lip", f"The score norm and the feature norm, joined by +: {_NORM_NAMES}.")
+    norm: str = option(
+        _DEPTH,
+        "lip",
+        "A score norm (lip…), a feature norm, or one of each joined by +; none is neither.",
+        names=(SCORE_NORMS, FEATURE_NORMS),
+    )
     kappa: float = option(_DEPTH, 4.0, "LipschitzNorm keeps scores within ±1/kappa.", low=1e-6, high=1e6)
     norm_place: str = option(_DEPTH, "branch", "Where the feature norm acts.", catalog=NORM_PLACES)
     weight_norm: str = option(
@@ -68,7 +72,7 @@ class NetworkSpec:
         _COMPUTE,
         "auto",
         "Keep the activations of every K-th block only and recompute the rest; 0 is off, auto looks at free memory.",
-        or_number=True,
+        or_number=int,
     )
 
     def __post_init__(self) -> None:

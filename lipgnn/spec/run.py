@@ -51,7 +51,7 @@ class RunSpec(NetworkSpec):
         _TRAINING,
         "same",
         "The L2 penalty of the layers, without encoder and decoder: a number, or same.",
-        or_number=True,
+        or_number=float,
     )
     clip: float = option(_TRAINING, 0.0, "The largest norm of the whole gradient; 0 is off.", low=0, high=1e12)
     schedule: str = option(

@@ -25,7 +25,7 @@ from lipgnn.runtime import POLITE_SIGNALS
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks import TaskData, load
 from lipgnn.training.loop import Finished, Started, train
-from lipgnn.training.state import Epoch
+from lipgnn.training.selection import Epoch
 
 Message = dict[str, Any]
 

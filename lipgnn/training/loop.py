@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Collection, Generator, Iterator
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -14,18 +13,18 @@ import lipgnn
 from lipgnn.catalog import MODELS, NO_NORM, check_name, fused_norms, parse_norm
 from lipgnn.errors import DataError, Interrupted, RunFailed
 from lipgnn.kernels import choose
-from lipgnn.memory import free_memory, memory_returned
+from lipgnn.memory import forget_peak, free_memory, memory_returned, peak_memory
 from lipgnn.results.recordings import RECORDS, read_recording
 from lipgnn.results.store import Run, Store, epochs_to_90
-from lipgnn.runtime import choose_device, peak_memory_mb
+from lipgnn.runtime import choose_device
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import command_for
 from lipgnn.tasks import TaskData, find_task
 from lipgnn.training.checkpoint import CheckpointFile
 from lipgnn.training.memory import MemoryPlan, estimate, plan_memory
-from lipgnn.training.recorders.gradients import GradientRecorder, Recorder
-from lipgnn.training.recorders.similarity import SimilarityRecorder
-from lipgnn.training.state import Diverged, Epoch, Training
+from lipgnn.training.recorders import RECORDERS, Recorder
+from lipgnn.training.selection import Epoch
+from lipgnn.training.state import Diverged, Training
 
 
 @dataclass(frozen=True)
@@ -94,7 +93,8 @@ def train(
             kernel, kernel_reason = _choose_kernel(spec, device)
             spec = spec.computed(device=str(device), kernel=kernel)
             run.begin(spec, dataset.fingerprint)
-            _forget_peak_memory(device)
+            # A process may compute several runs, one after the other.
+            forget_peak(device)
             training, checkpoint = Training(spec, dataset, device), CheckpointFile(run.path)
             memory = _plan_memory(training, run)
             if saved := checkpoint.read(spec):
@@ -127,7 +127,7 @@ def _choose_kernel(spec: RunSpec, device: torch.device) -> tuple[str, str]:
 
 def _plan_memory(training: Training, run: Run) -> MemoryPlan:
     """Settle how many activations the run keeps, from a trial of two blocks."""
-    with _recorded(training, run):
+    with _noting_failure(training, run):
         expected = estimate(training.network, *training.example())
     memory = plan_memory(expected, training.spec.recompute_every, free_memory(training.device))
     training.recompute_blocks(memory.recompute_every)
@@ -137,17 +137,17 @@ def _plan_memory(training: Training, run: Run) -> MemoryPlan:
 def _recorders(training: Training, run: Run, record: Collection[str]) -> list[Recorder]:
     """What records this run, if anything does; made after the trial of memory, which is no epoch."""
     recorders = []
-    for kind in (GradientRecorder, SimilarityRecorder):
+    for kind in RECORDERS.values():
         path = run.recording_path(kind.record)
         earlier = read_recording(path) if path.exists() else None
         if earlier or kind.record in record:
-            with _recorded(training, run):
+            with _noting_failure(training, run):
                 recorders.append(kind(training, earlier))
     return recorders
 
 
 @contextlib.contextmanager
-def _recorded(training: Training, run: Run) -> Iterator[None]:
+def _noting_failure(training: Training, run: Run) -> Iterator[None]:
     """Leave a note in the store of what torch, DGL or the system could not do."""
     try:
         yield
@@ -166,16 +166,16 @@ def _epochs(
 ) -> Generator[Epoch, None, str | None]:
     """Train to the end, saving on the way and at the end; returns where it diverged, if it did."""
     diverged = None
-    with _recorded(training, run):
+    with _noting_failure(training, run):
         try:
             while not training.finished:
-                record = training.step()
-                if record:
-                    run.append_log(asdict(record))
+                line = training.step()
+                if line:
+                    run.append_log(asdict(line))
                 for recorder in recorders:
                     recorder.end_epoch(training.epoch)
-                if record:
-                    yield record
+                if line:
+                    yield line
                 if training.finished:
                     break
                 if should_stop():
@@ -223,7 +223,7 @@ def _result(training: Training, run: Run, fingerprint: str, diverged: str | None
         "parameters": training.parameters,
         "seconds": training.seconds,
         "seconds_per_epoch": training.seconds / training.epoch if training.epoch else None,
-        "peak_memory_mb": _peak_memory_mb(training.device),
+        "peak_memory_mb": round(peak_memory(training.device) / 2**20, 1),
         "fingerprint": fingerprint,
         "version": lipgnn.__version__,
         "command": command_for(spec),
@@ -237,18 +237,3 @@ def _failed(error: Exception, epoch: int) -> RunFailed:
     if isinstance(error, MemoryError) or "memory" in text.lower():
         hint = "Use --stack reversible or --recompute-every 1, fewer heads, a smaller width or fewer layers."
     return RunFailed(f"The run failed in epoch {epoch + 1}: {text}.", hint)
-
-
-def _peak_memory_mb(device: torch.device) -> float:
-    """Largest memory of the process during this run, or of the CUDA device."""
-    if device.type == "cuda":
-        return round(torch.cuda.max_memory_allocated(device) / 2**20, 1)
-    return peak_memory_mb()
-
-
-def _forget_peak_memory(device: torch.device) -> None:
-    """Begin to measure anew: a process may compute several runs, one after the other."""
-    if device.type == "cuda":
-        torch.cuda.reset_peak_memory_stats(device)
-    with contextlib.suppress(OSError):
-        Path("/proc/self/clear_refs").write_text("5")

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import nn
 
-from lipgnn.catalog import METRICS, MetricEntry
+from lipgnn.catalog import METRICS
 from lipgnn.network.deep import DeepGNN
 from lipgnn.network.hops import Graphs
 from lipgnn.nn.contract import keeps_statistics
@@ -25,29 +25,7 @@ from lipgnn.tasks.saved import Tensors, save_model
 from lipgnn.training.checkpoint import CheckpointFile
 from lipgnn.training.divergence import first_nonfinite_gradient, first_nonfinite_output
 from lipgnn.training.optimizer import adam, schedule, watches, without_infinities
-
-# An evaluation is better by training accuracy only where it is by more than this (Alon & Yahav 2021).
-LEAST_GAIN = 1e-4
-
-
-@dataclass(frozen=True)
-class Epoch:
-    """What came of the epochs since the last evaluation; also one line of log.jsonl.
-
-    Losses and scores, by the metric of the task, are of the updated weights, without dropout. The norm of the gradient
-    is the largest of all steps.
-    """
-
-    epoch: int
-    train_loss: float
-    train_score: float
-    val_loss: float
-    val_score: float
-    test_score: float
-    grad_norm: float
-    lr: float
-    best_epoch: int
-    seconds: float
+from lipgnn.training.selection import Epoch, is_better
 
 
 class Diverged(Exception):
@@ -213,7 +191,7 @@ class Training:
 
     def _select(self, line: Epoch) -> Epoch:
         """Keep the weights if this epoch is the best so far by what `select` names alone; the earlier wins a tie."""
-        if self.best is None or _better(line, self.best, self.spec.select, self.metric):
+        if self.best is None or is_better(line, self.best, self.spec.select, self.metric):
             self.best, self.best_weights = line, _copy(self.network.state_dict())
             return line
         return replace(line, best_epoch=self.best.epoch)
@@ -278,19 +256,6 @@ def _differs_in_training(network: DeepGNN) -> bool:
     """Whether any part of the network drops something, or keeps statistics of batches, or does not say."""
     drops = any(isinstance(module, nn.modules.dropout._DropoutNd) and module.p > 0 for module in network.modules())
     return drops or any(keeps_statistics(part) for block in network.blocks for part in block.parts)
-
-
-def _better(line: Epoch, best: Epoch, select: str, metric: MetricEntry) -> bool:
-    """By validation the other of its numbers breaks ties; by the training score a gain has to be more than nothing.
-
-    The last gain is one however small: at a perfect score there is nothing left to learn.
-    """
-    sign = 1 if metric.higher_is_better else -1
-    if select == "train_score":
-        gain = sign * (line.train_score - best.train_score)
-        return gain > LEAST_GAIN or (gain > 0 and line.train_score == metric.perfect)
-    merit, former = ((sign * one.val_score, -one.val_loss) for one in (line, best))
-    return merit > former if select == "val_score" else merit[::-1] > former[::-1]
 
 
 def _copy(weights: Tensors) -> Tensors:

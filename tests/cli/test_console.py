@@ -88,3 +88,18 @@ def test_json_is_one_line_and_refuses_what_is_not_json(capsys):
 )
 def test_sizes(count, shown):
     assert console.size(count) == shown
+
+
+@pytest.mark.parametrize("width, widest", [(60, 60), (300, 100)])
+def test_a_page_is_rendered_for_a_terminal_in_lines_that_can_be_read(capsys, monkeypatch, width, widest):
+    terminal = console.Console(file=io.StringIO(), force_terminal=True, width=width, color_system=None)
+    monkeypatch.setattr(console, "out", lambda: terminal)
+    console.print_markdown(f"# Title\n\n{'word ' * 200}\n\n[a page](other.md)\n")
+    shown = terminal.file.getvalue()
+    assert max(len(line.rstrip()) for line in shown.splitlines()) <= widest
+    assert "# Title" not in shown and "a page (other.md)" in shown
+
+
+def test_a_page_is_left_as_it_is_in_a_pipe(capsys):
+    console.print_markdown("# Title\n\n[red]x[/red] | y\n")
+    assert capsys.readouterr().out == "# Title\n\n[red]x[/red] | y\n"

@@ -1,4 +1,7 @@
 import json
+import os
+import re
+import shlex
 import subprocess
 import sys
 
@@ -31,6 +34,11 @@ def test_alone_it_prints_help_with_lines_to_copy(invoke):
     assert all(name in out for name in COMMANDS)
 
 
+def test_the_list_of_commands_cuts_no_sentence_short(invoke, monkeypatch):
+    monkeypatch.setenv("COLUMNS", "80")
+    assert "..." not in invoke()[1].partition("Commands:")[2]
+
+
 def test_short_and_long_help_are_the_same(invoke):
     assert invoke("train", "-h") == invoke("train", "--help")
 
@@ -44,8 +52,36 @@ def test_every_command_says_what_it_does(words, command):
         assert "Examples:" in command.epilog
 
 
+EXAMPLES = [
+    line.strip().removeprefix("lipgnn ")
+    for command in [program, *(command for _, command in walk(program))]
+    for line in (command.epilog or "").splitlines()
+    if line.startswith("  lipgnn ")
+]
+
+
+@pytest.mark.parametrize("line", EXAMPLES)
+def test_every_example_of_a_help_text_can_be_typed(line):
+    words = shlex.split(re.split(" [>|] ", line)[0])
+    found = program
+    while isinstance(found, click.Group) and words:
+        with click.Context(found) as context:
+            found = found.get_command(context, words.pop(0))
+    # With the settings of the program: a command keeps the help option that it is first asked for.
+    found.make_context(found.name, words, parent=click.Context(program, **program.context_settings))
+
+
 @pytest.mark.parametrize(
-    "arguments", [["--help"], ["train", "--help"], ["datasets", "list"], ["train", "--print-config"], ["trian"]]
+    "arguments",
+    [
+        ["--help"],
+        ["train", "--help"],
+        ["datasets", "list"],
+        ["train", "--print-config"],
+        ["guide"],
+        ["guide", "depth"],
+        ["trian"],
+    ],
 )
 def test_what_needs_no_torch_does_not_import_it(program, arguments, tmp_path):
     code = (
@@ -123,20 +159,28 @@ def test_a_reader_that_leaves_early_is_no_error(program, tmp_path, arguments):
     assert b"Traceback" not in err and b"Exception ignored" not in err
 
 
-def test_every_command_runs_with_every_warning_an_error(lipgnn, tmp_path):
-    """In processes of their own, as a user starts them; the fixture adds -W error."""
+def test_every_command_runs_with_every_warning_an_error(invoke, tmp_path):
+    """In one fresh process, which imports what the commands need as they need it, under -W error."""
     small = ("--dataset", "planted", "--layers", 2, "--epochs", 2)
-    run = json.loads(lipgnn("train", *small, "--json", check=0).stdout)
-    data = {"LIPGNN_DATA": str(tmp_path / "data")}
-    copy = lipgnn("datasets", "path", "cora", check=0).stdout.strip()
-    for arguments in (
-        ("train", *small, "--model", "gt", "--norm", "lip+pair", "--schedule", "cosine"),
-        ("evaluate", run["run_id"]),
+    run = json.loads(invoke("train", *small, "--json")[1])
+    copy = invoke("datasets", "path", "cora")[1].strip()
+    commands = [
+        ("env",),
         ("datasets", "list"),
         ("datasets", "show", "pubmed"),
         ("datasets", "verify"),
         ("datasets", "import", copy, "--name", "copy"),
-        ("env",),
-    ):
-        done = lipgnn(*arguments, check=0, **data)
-        assert "Warning" not in done.stderr
+        ("train", *small, "--seed", 1),
+        ("train", *small, "--model", "gt", "--norm", "lip+pair", "--schedule", "cosine"),
+        ("evaluate", run["run_id"]),
+    ]
+    code = "import json, sys; from cli.main import run; print([run(words) for words in json.loads(sys.argv[1])])"
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", code, json.dumps([[str(word) for word in words] for words in commands])],
+        cwd=tmp_path,
+        env={**os.environ, "LIPGNN_DATA": str(tmp_path / "data")},
+        capture_output=True,
+        text=True,
+    )
+    assert done.stdout.splitlines()[-1:] == [str([0] * len(commands))], done.stderr
+    assert "Warning" not in done.stderr

@@ -106,9 +106,9 @@ def ten_thousand(result_row, write_store, tmp_path_factory):
 
 def test_ten_thousand_runs_fit_into_little_memory_without_torch(ten_thousand):
     code = (
-        "import sys; from cli.main import run; from lipgnn.runtime import peak_memory_mb; "
+        "import sys; from cli.main import run; from lipgnn.memory import peak_memory; "
         "code = run(['report', '--best', 'layers', '--json']); "
-        "print(peak_memory_mb(), 'torch' in sys.modules, file=sys.stderr); sys.exit(code)"
+        "print(peak_memory() / 2**20, 'torch' in sys.modules, file=sys.stderr); sys.exit(code)"
     )
     done = subprocess.run([sys.executable, "-c", code], cwd=ten_thousand.parent, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr

@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lipgnn import memory as system_memory
-from lipgnn.memory import free_memory, memory_in_use, memory_returned
+from lipgnn.memory import forget_peak, free_memory, memory_in_use, memory_returned, peak_memory
 
 CPU = torch.device("cpu")
 
@@ -15,6 +15,36 @@ def test_memory_in_use_follows_what_is_allocated_and_freed():
     assert 0.8 * 2**26 < memory_in_use(CPU) - before < 1.5 * 2**26
     del held
     assert memory_in_use(CPU) - before < 0.2 * 2**26
+
+
+def test_the_peak_is_the_most_there_was_until_it_is_forgotten():
+    before = memory_in_use(CPU)
+    held = torch.ones(2**26, dtype=torch.uint8)
+    del held
+    assert peak_memory() > before + 0.9 * 2**26
+    assert memory_in_use(CPU) < before + 0.2 * 2**26
+    assert forget_peak(CPU)
+    assert peak_memory(CPU) < before + 0.2 * 2**26
+
+
+@pytest.mark.parametrize("platform, unit", [("linux", 2**10), ("darwin", 1)])
+def test_without_proc_getrusage_is_asked(monkeypatch, tmp_path, platform, unit):
+    monkeypatch.setattr(system_memory, "_PROCESS", tmp_path / "nothing")
+    monkeypatch.setattr(system_memory.sys, "platform", platform)
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+    assert most <= memory_in_use(CPU) <= peak_memory()
+    assert not forget_peak(CPU)
+
+
+def test_on_cuda_tensors_are_counted(monkeypatch):
+    counted = {"memory_allocated": 3, "max_memory_allocated": 7, "mem_get_info": (11, 13)}
+    for name, value in counted.items():
+        monkeypatch.setattr(torch.cuda, name, lambda device, value=value: value)
+    forgotten = []
+    monkeypatch.setattr(torch.cuda, "reset_peak_memory_stats", forgotten.append)
+    cuda = torch.device("cuda", 1)
+    assert (memory_in_use(cuda), peak_memory(cuda), free_memory(cuda)) == (3, 7, 11)
+    assert forget_peak(cuda) and forgotten == [cuda]
 
 
 def test_free_memory_is_what_the_machine_has_at_most(monkeypatch):

@@ -1,71 +1,20 @@
-"""Recording numbers of every layer while a run trains, without changing anything in it."""
+"""Recording the gradients of every layer while a run trains."""
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import torch
 from torch import nn
 
 from lipgnn.kernels.summary import summarize
-from lipgnn.results.recordings import RECORDS, write_recording
+from lipgnn.training.recorders.recorder import Recorder
 from lipgnn.training.state import Training
 
 if TYPE_CHECKING:
     import numpy as np
-
-
-class Recorder:
-    """Numbers of every layer, epoch by epoch. Where an epoch has several batches, every number is the largest of them.
-
-    Parameters
-    ----------
-    training : its network is given hooks, which stay.
-    earlier : arrays of the epochs before, for a run that is resumed; those of later epochs are dropped.
-
-    Attributes
-    ----------
-    record : which one of RECORDS, whose arrays it makes.
-    """
-
-    record: str
-
-    def __init__(self, training: Training, earlier: Mapping[str, np.ndarray] | None = None):
-        self._device = training.device
-        # What a run in float64 has may be too large or too small for float32.
-        self._dtype = getattr(torch, training.spec.dtype)
-        self._epochs: list[int] = []
-        self._rows: list[torch.Tensor] = []
-        # The largest over the batches of the epoch in work.
-        self._largest: torch.Tensor | None = None
-        if earlier:
-            kept = earlier["epochs"] <= training.epoch
-            self._epochs = earlier["epochs"][kept].tolist()
-            arrays = [torch.from_numpy(earlier[name][kept]) for name in RECORDS[self.record]]
-            self._rows = list(torch.stack(arrays, dim=1).to(self._device))
-
-    def end_epoch(self, epoch: int) -> None:
-        """Keep what was seen since the last call as that of `epoch`; nothing is waited for."""
-        self._epochs.append(epoch)
-        self._rows.append(self._largest.to(self._dtype))
-        self._largest = None
-
-    def save(self, path: Path) -> None:
-        """Write all epochs, if there are any: the arrays of the record, (E, columns) each, and `epochs`, (E,)."""
-        if self._rows:
-            rows = torch.stack(self._rows).cpu()  # (E, names, columns)
-            named = {name: rows[:, index].contiguous().numpy() for index, name in enumerate(RECORDS[self.record])}
-            write_recording(path, {"epochs": torch.tensor(self._epochs, device="cpu").numpy(), **named})
-
-    def _end_batch(self, batch: torch.Tensor) -> None:
-        """Take in the numbers of a batch, (names, columns) in double precision."""
-        self._largest = batch if self._largest is None else torch.maximum(self._largest, batch)
-
-    def _unseen(self, count: int) -> torch.Tensor:
-        return torch.full((count,), torch.nan, dtype=torch.float64, device=self._device)
 
 
 class GradientRecorder(Recorder):

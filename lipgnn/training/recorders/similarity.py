@@ -14,7 +14,7 @@ from lipgnn.measures.features import rows_of
 from lipgnn.measures.walk import components
 from lipgnn.network.deep import DeepGNN
 from lipgnn.network.recompute import Randomness, buffers_kept
-from lipgnn.training.recorders.gradients import Recorder
+from lipgnn.training.recorders.recorder import Recorder
 from lipgnn.training.state import Training
 
 if TYPE_CHECKING:

@@ -2,9 +2,9 @@ import json
 
 import pytest
 
-from lipgnn.bench.rows import ATTENTION, COLUMNS
+from lipgnn.bench.measurements import ATTENTION, COLUMNS
 
-TINY = ["--nodes", 60, "--edges", 300, "--threads", 1, "--no-peak", "--repeats", 1, "--what", "dgl,gather"]
+TINY = ["--nodes", 60, "--edges", 300, "--threads", 1, "--repeats", 1, "--what", "dgl,gather"]
 
 
 def test_rows_for_every_shape_and_norm(invoke):
@@ -18,17 +18,14 @@ def test_rows_for_every_shape_and_norm(invoke):
         ("power-law", 60, 300, "forward+backward")
     }
     assert rows[0]["command"] == (
-        "lipgnn bench attention --nodes 60 --edges 300 --heads 2 --width 2,3 --what dgl,gather --repeats 1 --threads 1 "
-        "--no-peak"
+        "lipgnn bench attention --nodes 60 --edges 300 --heads 2 --width 2,3 --what dgl,gather --repeats 1 --threads 1"
     )
 
 
 def test_for_people_names_are_explained(invoke):
-    code, out, err = invoke(
-        "bench", "attention", *TINY, "--width", 2, "--norm", "lip", "--model", "gt", "--forward-only"
-    )
+    code, out, err = invoke("bench", "attention", *TINY, "--width", 2, "--norm", "lip", "--model", "gt")
     assert (code, err) == (0, "")
-    assert "forward of gt, 8 heads, width 2" in " ".join(out.split())
+    assert "forward+backward of gt, 8 heads, width 2" in " ".join(out.split())
     assert f"gather: {ATTENTION['gather']}" in out and "dgl / gather" in out
 
 
@@ -38,9 +35,27 @@ def test_a_data_set_can_be_measured_on(invoke):
     assert {(row["graph"], row["nodes"]) for row in rows} == {("planted", 400)}
 
 
+def test_three_sizes_tell_how_the_cost_grows(invoke):
+    tiny = ["--heads", 2, "--width", 2, "--threads", 1, "--repeats", 1, "--what", "dgl", "--norm", "lip"]
+    rows = json.loads(invoke("bench", "attention", "--nodes", 60, "--edges", "200,400,800", *tiny, "--json")[1])
+    assert [(row["nodes"], row["edges"]) for row in rows if row["ms"]] == [(60, 200), (60, 400), (60, 800)]
+    (fit,) = (row for row in rows if row["exponent"] is not None)
+    assert (fit["what"], fit["against"], fit["nodes"], fit["edges"]) == ("dgl", "edges", 60, None)
+    assert fit["stderr"] >= 0
+    code, out, _ = invoke("bench", "attention", "--nodes", "100,200,400", *tiny)
+    assert code == 0 and "cost = c · size^exponent" in out
+
+
+def test_memory_is_measured_in_place_of_time(invoke):
+    arguments = [*TINY[:6], "--what", "gather", "--heads", 2, "--width", 2, "--peak", "--json"]
+    (row,) = json.loads(invoke("bench", "attention", *arguments)[1])
+    assert row["ms"] is None and row["peak_mb"] >= 0
+
+
 def test_every_name_is_in_the_help(invoke):
     _, out, _ = invoke("bench", "attention", "--help")
-    assert all(f"  {name:<12}{text}" in out for name, text in ATTENTION.items())
+    lines = [" ".join(line.split()) for line in out.splitlines()]
+    assert all(f"{name} {text}" in lines for name, text in ATTENTION.items())
 
 
 @pytest.mark.parametrize(
@@ -52,7 +67,8 @@ def test_every_name_is_in_the_help(invoke):
         (["--what", "fusd"], "Did you mean 'fused'?"),
         (["--width", "wide"], "no list of whole numbers"),
         (["--model", "gcn"], "gcn"),
-        (["--repeats", 0, "--no-peak"], "Neither time nor memory"),
+        (["--repeats", 0], "--repeats"),
+        (["--dataset", "cora", "--nodes", 100], "has its own nodes and edges"),
     ],
 )
 def test_wrong_use_is_exit_2(invoke, arguments, message):

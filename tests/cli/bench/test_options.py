@@ -1,16 +1,13 @@
-from pathlib import Path
-
 import click
 import pytest
 
-from cli.bench.options import EDGES, NODES, Names, Numbers, effort_of, graph_choice, names_epilog
+from cli.bench.options import EDGES, NODES, Names, Numbers, graph_choices, names_epilog
+from lipgnn.bench.graphs import GraphChoice
 from lipgnn.errors import UsageError
 
-NOTHING = {"dataset": None, "undirected": False, "nodes": None, "edges": None}
 
-
-def choice(default=None, **given):
-    return graph_choice(**{**NOTHING, **given}, default=default)
+def choices(default=None, **given):
+    return graph_choices(**{"dataset": None, "nodes": None, "edges": None, **given}, default=default)
 
 
 def test_numbers_are_lists():
@@ -28,44 +25,29 @@ def test_names_are_lists_in_order_each_once():
     assert "Did you mean 'fused'?" in raised.value.hint
 
 
-def test_without_a_word_the_graph_is_as_large_as_ogbn_arxiv():
-    assert (choice().dataset, choice().nodes, choice().edges) == (None, NODES, EDGES)
-    assert choice(default="cora").dataset == "cora"
+def test_without_a_word_the_graph_is_the_default():
+    assert choices() == [GraphChoice(nodes=NODES, edges=EDGES)]
+    assert choices(default="cora") == choices(dataset="cora") == [GraphChoice("cora")]
 
 
 def test_a_size_follows_the_other_at_a_fixed_mean_degree():
-    assert choice(nodes=17_000).edges == EDGES / 10
-    assert choice(edges=250_000).nodes == NODES / 10
-    both = choice(nodes=10, edges=30, default="cora")
-    assert (both.dataset, both.nodes, both.edges) == (None, 10, 30)
+    assert choices(nodes=(2 * NODES, 8 * NODES)) == [
+        GraphChoice(nodes=2 * NODES, edges=2 * EDGES),
+        GraphChoice(nodes=8 * NODES, edges=8 * EDGES),
+    ]
+    assert choices(edges=(3 * EDGES,)) == [GraphChoice(nodes=3 * NODES, edges=3 * EDGES)]
+    assert choices(nodes=(10,), edges=(30, 40), default="cora") == [
+        GraphChoice(nodes=10, edges=30),
+        GraphChoice(nodes=10, edges=40),
+    ]
 
 
-@pytest.mark.parametrize(
-    "given, message",
-    [
-        ({"dataset": "cora", "nodes": 5}, "has its own nodes and edges"),
-        ({"dataset": "cora", "edges": 5}, "has its own nodes and edges"),
-        ({"undirected": True}, "both directions already"),
-    ],
-)
-def test_options_that_contradict_each_other_are_refused(given, message):
-    with pytest.raises(UsageError, match=message):
-        choice(**given)
-
-
-def test_paths_are_made_absolute_and_names_are_not(tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
-    for name in ("folder", "cora"):
-        Path(name).mkdir()
-    assert choice(dataset="folder").dataset == str(tmp_path / "folder")
-    assert choice(dataset="cora", undirected=True).dataset == "cora"
-
-
-def test_neither_time_nor_memory_is_nothing():
-    assert effort_of(repeats=0, threads=2, peak=True).threads == 2
-    with pytest.raises(UsageError, match="Neither time nor memory"):
-        effort_of(repeats=0, threads=2, peak=False)
+@pytest.mark.parametrize("given", [{"nodes": (5,)}, {"edges": (5,)}])
+def test_a_data_set_has_its_own_size(given):
+    with pytest.raises(UsageError, match="has its own nodes and edges"):
+        choices(dataset="cora", **given)
 
 
 def test_names_are_explained_in_help():
-    assert names_epilog({"gather": "the limit"}) == "\b\nWhat is measured:\n  gather      the limit\n\n"
+    named = {"gather": "the limit", "fused recorded": "an epoch"}
+    assert names_epilog(named) == ("\b\nWhat is measured:\n  gather          the limit\n  fused recorded  an epoch\n\n")

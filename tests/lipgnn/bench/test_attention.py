@@ -4,89 +4,57 @@ import json
 import pytest
 
 from lipgnn.bench import attention
-from lipgnn.bench.attention import bench_attention, choose_candidates, main
-from lipgnn.bench.compare import Candidate, Effort
+from lipgnn.bench.attention import AttentionComparison, main
+from lipgnn.bench.compare import Candidate
 from lipgnn.bench.graphs import GraphChoice
 from lipgnn.bench.inputs import Shape
-from lipgnn.bench.rows import ATTENTION
-from lipgnn.errors import UsageError
+from lipgnn.bench.measurements import ATTENTION
 
 CHOICE = GraphChoice(nodes=60, edges=300)
 SHAPE = Shape("gat", 2, 4)
 
 
-@pytest.fixture
-def no_obstacle(monkeypatch):
-    monkeypatch.setattr(attention, "obstacle", lambda what, shape, edges: None)
+def comparison(shape=SHAPE):
+    return AttentionComparison(CHOICE, CHOICE.topology(), shape, ("none", "lip"))
 
 
-def test_candidates_have_every_norm_they_have_a_place_for(no_obstacle):
-    candidates, left_out = choose_candidates(ATTENTION, ["none", "lip"], SHAPE, 300)
+def test_candidates_have_every_norm_they_have_a_place_for(monkeypatch):
+    monkeypatch.setattr(attention.fused, "obstacle", lambda device: None)
+    candidates, left_out = comparison().candidates(ATTENTION)
     assert left_out == []
     assert [c for c in candidates if c.what in ("gather", "gemm")] == [("gather", None), ("gemm", None)]
-    assert [c for c in candidates if c.what in ("dgl.nn", "pyg")] == [("dgl.nn", "none"), ("pyg", "none")]
+    assert [c for c in candidates if c.what == "dgl.nn"] == [("dgl.nn", "none")]
     assert [c.norm for c in candidates if c.what == "layer fused"] == ["none", "lip"]
 
 
-def test_what_cannot_be_measured_is_told_in_a_line(monkeypatch):
-    monkeypatch.setattr(attention, "obstacle", lambda what, *rest: "it is too large" if what == "pyg" else None)
-    candidates, left_out = choose_candidates(["pyg", "gemm"], ["lip"], SHAPE, 300)
-    assert (candidates, left_out) == ([Candidate("gemm")], ["pyg is left out at 2×4: it is too large."])
-    with pytest.raises(UsageError, match="Nothing is left to measure: pyg is left out"):
-        choose_candidates(["pyg"], ["lip"], SHAPE, 300)
+def test_what_cannot_be_measured_says_why(monkeypatch):
+    monkeypatch.setattr(attention.fused, "obstacle", lambda device: "it is not built")
+    assert {what: reason for what in ATTENTION if (reason := comparison().obstacle(what))} == {
+        "fused": "it is not built",
+        "layer fused": "it is not built",
+    }
+    assert comparison(Shape("gt", 2, 4)).obstacle("dgl.nn") == "DGL has no layer of this kind"
 
 
-def test_every_candidate_has_a_row_and_the_pairs_their_ratios():
-    whats = ["dgl", "gather", "layer dgl", "gemm"]
+def test_every_candidate_is_measured_and_the_pairs_have_their_ratios():
     told = []
-    report = bench_attention(
-        CHOICE,
-        CHOICE.topology(),
-        SHAPE,
-        whats=whats,
-        norms=["none", "lip"],
-        effort=Effort(repeats=2, threads=1, peak=False),
-        tell=told.append,
-    )
-    rows = {(row.what, row.norm): row for row in report.rows}
-    assert len(rows) == len(report.rows) == 6 + 6
+    report = comparison().times(["dgl", "gather", "layer dgl", "gemm"], 2, 1, told.append)
+    measured = {(each.what, each.norm): each for each in report.measurements}
+    assert len(measured) == len(report.measurements) == 6 + 6
     for what in (("dgl", "none"), ("dgl", "lip"), ("gather", None), ("layer dgl", "lip"), ("gemm", None)):
-        assert 0 < rows[what].low <= rows[what].ms <= rows[what].high and rows[what].peak_mb is None
+        assert 0 < measured[what].low <= measured[what].ms <= measured[what].high
     for what in (("dgl / gather", "lip"), ("layer dgl / gemm", "none"), ("dgl lip / dgl none", None)):
-        assert 0 < rows[what].low <= rows[what].ratio <= rows[what].high and rows[what].ms is None
-    described = {(r.graph, r.nodes, r.edges, r.heads, r.width, r.layers, r.measures) for r in report.rows}
+        assert 0 < measured[what].low <= measured[what].ratio <= measured[what].high and measured[what].ms is None
+    described = {(m.graph, m.nodes, m.edges, m.heads, m.width, m.layers, m.measures) for m in report.measurements}
     assert described == {("power-law", 60, 300, 2, 4, 1, "forward+backward")}
     assert len(told) == 6 * 3
 
 
-def test_memory_is_asked_for_a_candidate_at_a_time(monkeypatch):
-    jobs = []
-    monkeypatch.setattr(attention, "peak_in_child", lambda module, job, threads: jobs.append((module, job)) or 7.5)
-    report = bench_attention(
-        CHOICE,
-        CHOICE.topology(),
-        SHAPE,
-        whats=["dgl", "gather"],
-        norms=["lip"],
-        effort=Effort(repeats=0, threads=1),
-        tell=lambda text: None,
-    )
-    assert [(row.what, row.ms, row.peak_mb) for row in report.rows] == [("dgl", None, 7.5), ("gather", None, 7.5)]
-    assert {module for module, _ in jobs} == {"lipgnn.bench.attention"}
-    assert [job["candidate"] for _, job in jobs] == [("dgl", "lip"), ("gather", None)]
-    assert json.loads(json.dumps(jobs[0][1]))["graph"] == dataclasses.asdict(CHOICE)
-
-
-def test_the_child_measures_what_its_job_says(capsys):
+@pytest.mark.parametrize("width, low, high", [(1, 0, 39), (64, 2 * 39, 1000)])
+def test_the_child_measures_what_its_job_says(capsys, width, low, high):
     """One array of all features is 39 MB; the DGL path holds several of them, and at a width of one not even one."""
-    peaks = []
-    for width in (1, 64):
-        job = {
-            "graph": dataclasses.asdict(GraphChoice(nodes=20_000, edges=80_000)),
-            "shape": dataclasses.asdict(Shape("gat", 8, width)),
-            "candidate": ("dgl", "none"),
-            "threads": 1,
-        }
-        main(json.dumps(job))
-        peaks.append(json.loads(capsys.readouterr().out))
-    assert peaks[0] < 39 < 2 * 39 < peaks[1]
+    choice, shape = GraphChoice(nodes=20_000, edges=80_000), Shape("gat", 8, width)
+    job = AttentionComparison(choice, choice.topology(), shape, ("none",)).job(Candidate("dgl", "none"))
+    assert job["graph"] == dataclasses.asdict(choice)
+    main(json.dumps({**job, "threads": 1}))
+    assert low < json.loads(capsys.readouterr().out) < high

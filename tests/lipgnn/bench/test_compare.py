@@ -1,9 +1,37 @@
 import pytest
 
-from lipgnn.bench.compare import Candidate, interleave, pairs_of, ratio_rows, rows_of, timed
-from lipgnn.bench.rows import Row
+from lipgnn.bench import compare
+from lipgnn.bench.compare import Candidate, Comparison, interleave, measurements_of, ratios_of
+from lipgnn.bench.measurements import Measurement
+from lipgnn.errors import UsageError
 
-TEMPLATE = Row(bench="attention", heads=8)
+TEMPLATE = Measurement(bench="attention", heads=8)
+
+
+class Toy(Comparison):
+    """Two norms; "broken" cannot be measured, "limit" knows no norm, and nobody asks for the memory of "quick"."""
+
+    module, template, norms, pairs = "toy", TEMPLATE, ("none", "lip"), (("dgl", "limit"),)
+
+    def obstacle(self, what):
+        return "it is not built" if what == "broken" else None
+
+    def norms_of(self, what):
+        return (None,) if what == "limit" else self.norms
+
+    def job(self, candidate):
+        return None if candidate.what == "quick" else {"candidate": candidate}
+
+    def steps(self, candidates):
+        return {candidate: lambda: None for candidate in candidates}
+
+
+@pytest.fixture
+def threads(monkeypatch):
+    """What threads were set to; none of them in this process."""
+    found = []
+    monkeypatch.setattr(compare, "set_threads", found.append)
+    return found
 
 
 def test_candidates_take_turns_to_and_fro_after_a_round_that_does_not_count():
@@ -21,40 +49,69 @@ def test_times_are_milliseconds_of_the_step_alone(monkeypatch):
     assert interleave({"a": lambda: None}, 1, lambda text: None) == {"a": [500.0]}
 
 
-def test_no_repeats_start_nothing():
-    assert interleave({"a": lambda: pytest.fail("was started")}, 0, lambda text: None) == {"a": []}
-
-
-def test_a_row_has_the_median_and_the_extremes_and_the_peak_of_its_candidate():
-    fused, gather = Candidate("fused", "lip"), Candidate("gather")
-    rows = rows_of({fused: [3.0, 1.0, 8.0], gather: []}, {fused: 12.5}, TEMPLATE)
-    assert [(r.what, r.norm, r.ms, r.low, r.high, r.peak_mb, r.heads) for r in rows] == [
-        ("fused", "lip", 3.0, 1.0, 8.0, 12.5, 8),
-        ("gather", None, None, None, None, None, 8),
-    ]
-    assert timed(TEMPLATE, [2.0]).ms == 2.0
+def test_a_measurement_has_the_median_and_the_extremes_of_its_candidate():
+    (measured,) = measurements_of({Candidate("fused", "lip"): [3.0, 1.0, 8.0]}, TEMPLATE)
+    assert (measured.what, measured.norm, measured.heads) == ("fused", "lip", 8)
+    assert (measured.ms, measured.low, measured.high) == (3.0, 1.0, 8.0)
 
 
 def test_ratios_are_taken_round_by_round():
     """A disturbance that hits both candidates of a round leaves no trace in the ratio."""
     times = {Candidate("dgl", "lip"): [4.0, 40.0, 4.0], Candidate("fused", "lip"): [1.0, 10.0, 1.0]}
-    (row,) = ratio_rows(times, [tuple(times)], TEMPLATE)
-    assert (row.what, row.norm, row.ratio, row.low, row.high, row.ms) == ("dgl / fused", "lip", 4.0, 4.0, 4.0, None)
-
-
-def test_only_pairs_of_which_both_were_timed_have_a_ratio():
-    times = {Candidate("dgl", "lip"): [4.0], Candidate("fused", "lip"): []}
-    assert ratio_rows(times, [tuple(times), (Candidate("dgl", "lip"), Candidate("pyg"))], TEMPLATE) == []
+    (ratio,) = ratios_of(times, [("dgl", "fused")], TEMPLATE)
+    assert (ratio.what, ratio.norm, ratio.ms) == ("dgl / fused", "lip", None)
+    assert (ratio.ratio, ratio.low, ratio.high) == (4.0, 4.0, 4.0)
 
 
 def test_pairs_share_a_norm_or_one_has_none_or_the_norms_are_what_is_compared():
-    timed_ones = {Candidate(what, norm): [1.0] for what in ("dgl", "fused") for norm in ("none", "lip")}
-    timed_ones[Candidate("gather")] = [2.0]
-    pairs = pairs_of([("dgl", "fused"), ("fused", "gather")], ["none", "lip"], across=["fused"])
-    assert [(row.what, row.norm) for row in ratio_rows(timed_ones, pairs, TEMPLATE)] == [
+    times = {Candidate(what, norm): [1.0] for what in ("dgl", "fused") for norm in ("none", "lip")}
+    times[Candidate("gather")] = [2.0]
+    ratios = ratios_of(times, [("dgl", "fused"), ("fused", "gather")], TEMPLATE)
+    assert {(ratio.what, ratio.norm) for ratio in ratios} == {
         ("dgl / fused", "none"),
         ("dgl / fused", "lip"),
         ("fused / gather", "none"),
         ("fused / gather", "lip"),
+        ("dgl lip / dgl none", None),
         ("fused lip / fused none", None),
+    }
+    assert len(ratios) == 6
+
+
+def test_every_candidate_has_the_norms_it_has_a_place_for():
+    assert Toy().candidates(["dgl", "limit"]) == ([("dgl", "none"), ("dgl", "lip"), ("limit", None)], [])
+
+
+def test_what_cannot_be_measured_is_told_in_a_line(threads):
+    candidates, left_out = Toy().candidates(["broken", "limit"])
+    assert (candidates, left_out) == ([Candidate("limit")], ["broken is left out: it is not built."])
+    for measure in (lambda: Toy().times(["broken"], 1, 1, print), lambda: Toy().peaks(["broken"], 1, print)):
+        with pytest.raises(UsageError, match=r"Nothing is left to measure\. broken is left out: it is not built"):
+            measure()
+
+
+def test_times_come_with_their_ratios_and_the_effort(threads):
+    report = Toy().times(["dgl", "limit", "broken"], 3, 2, lambda text: None)
+    assert [(each.what, each.norm) for each in report.measurements] == [
+        ("dgl", "none"),
+        ("dgl", "lip"),
+        ("limit", None),
+        ("dgl / limit", "none"),
+        ("dgl lip / dgl none", None),
+        ("dgl / limit", "lip"),
     ]
+    assert {(each.heads, each.repeats, each.threads, each.peak_mb) for each in report.measurements} == {(8, 3, 2, None)}
+    assert report.left_out == ["broken is left out: it is not built."] and threads == [2]
+
+
+def test_memory_is_asked_for_a_candidate_at_a_time(monkeypatch):
+    jobs = []
+    monkeypatch.setattr(compare, "peak_in_child", lambda *asked: jobs.append(asked) or 7.5)
+    told = []
+    report = Toy().peaks(["limit", "quick", "dgl"], 2, told.append)
+    assert [(each.what, each.norm, each.ms, each.peak_mb) for each in report.measurements] == [
+        ("limit", None, None, 7.5),
+        ("dgl", "none", None, 7.5),
+        ("dgl", "lip", None, 7.5),
+    ]
+    assert jobs[0] == ("toy", {"candidate": ("limit", None)}, 2) and len(jobs) == len(told) == 3

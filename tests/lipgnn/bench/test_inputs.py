@@ -31,3 +31,9 @@ def test_inputs_and_weights_are_the_same_every_time(topology):
     first, second = (Inputs(topology, Shape("gat", 2, 3)) for _ in range(2))
     assert torch.equal(first.z[0], second.z[0])
     assert all(torch.equal(first.weights[name], second.weights[name]) for name in first.weights)
+
+
+def test_the_graph_has_all_forms_before_anything_is_measured(topology):
+    graph = Inputs(topology, Shape("gat", 2, 3)).graph
+    assert (graph.num_nodes(), graph.num_edges()) == (60, 300)
+    assert set(graph.formats()["created"]) == {"coo", "csr", "csc"}

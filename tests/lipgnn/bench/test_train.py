@@ -3,9 +3,10 @@ import json
 import pytest
 
 from lipgnn.bench import train
-from lipgnn.bench.compare import Candidate, Effort
+from lipgnn.bench.compare import Candidate
 from lipgnn.bench.graphs import GraphChoice
-from lipgnn.bench.train import bench_train, choose_candidates, diagnosis, epoch, main, spec_for
+from lipgnn.bench.measurements import TRAIN
+from lipgnn.bench.train import TrainComparison, diagnosis, epoch, main, spec_for
 from lipgnn.errors import RunFailed, UsageError
 from lipgnn.training.state import Diverged, Training
 
@@ -14,7 +15,13 @@ CHOICE = GraphChoice("planted")
 
 @pytest.fixture
 def small():
-    return spec_for(CHOICE, layers=2, heads=2, hidden=2, recompute_every="0")
+    return spec_for(CHOICE, layers=2, heads=2, hidden=2)
+
+
+@pytest.fixture
+def comparison(small):
+    """Epochs of a small network: comparison("none", "lip")."""
+    return lambda *norms: TrainComparison(CHOICE, CHOICE.training_data(small), small, norms)
 
 
 def test_the_network_has_the_defaults_of_its_data_and_model():
@@ -22,50 +29,35 @@ def test_the_network_has_the_defaults_of_its_data_and_model():
     assert spec_for(GraphChoice(nodes=10, edges=20)).device == "cpu"
 
 
-def test_epochs_of_kernels_and_norms_are_compared_with_their_products(small):
-    report = bench_train(
-        CHOICE,
-        CHOICE.training_data(small),
-        small,
-        whats=["dgl", "gemm"],
-        norms=["none", "lip"],
-        effort=Effort(repeats=2, threads=1, peak=False),
-        tell=lambda text: None,
-    )
-    assert [(row.what, row.norm) for row in report.rows] == [
+def test_epochs_of_kernels_and_norms_are_compared_with_their_products(comparison):
+    report = comparison("none", "lip").times(["dgl", "gemm"], 2, 1, lambda text: None)
+    assert [(each.what, each.norm) for each in report.measurements] == [
         ("dgl", "none"),
         ("dgl", "lip"),
         ("gemm", None),
         ("dgl / gemm", "none"),
-        ("dgl / gemm", "lip"),
         ("dgl lip / dgl none", None),
+        ("dgl / gemm", "lip"),
     ]
-    assert all(row.ms > 0 for row in report.rows[:3]) and all(row.ratio > 0 for row in report.rows[3:])
-    described = {(r.graph, r.nodes, r.layers, r.heads, r.width, r.measures, r.stack) for r in report.rows}
+    assert all(each.ms > 0 for each in report.measurements[:3]) and all(m.ratio > 0 for m in report.measurements[3:])
+    described = {(m.graph, m.nodes, m.layers, m.heads, m.width, m.measures, m.stack) for m in report.measurements}
     assert described == {("planted", 400, 2, 2, 2, "epoch", "plain")}
 
 
-def test_recording_is_compared_with_the_same_epochs_without(small, monkeypatch):
+def test_every_name_trains_or_looks_at_its_kernel(comparison, monkeypatch):
     made = []
-    monkeypatch.setattr(train, "choose_candidates", lambda whats, norms: ([Candidate(w, "lip") for w in whats], []))
-    monkeypatch.setattr(
-        train, "epoch", lambda spec, dataset, recorded: made.append((spec.kernel, recorded)) or (lambda: None)
-    )
-    monkeypatch.setattr(train, "peak_in_child", lambda module, job, threads: 7.5)
-    report = bench_train(
-        CHOICE,
-        CHOICE.training_data(small),
-        small,
-        whats=["fused", "fused recorded"],
-        norms=["lip"],
-        effort=Effort(repeats=1, threads=1),
-        tell=lambda text: None,
-    )
-    assert made == [("fused", False), ("fused", True)]
-    assert [(row.what, row.peak_mb) for row in report.rows] == [
-        ("fused", 7.5),
-        ("fused recorded", None),
-        ("fused recorded / fused", None),
+    monkeypatch.setattr(train, "diagnosis", lambda spec, dataset: made.append((spec.kernel, "diagnosis")))
+    monkeypatch.setattr(train, "replay", lambda calls: made.append("products"))
+    monkeypatch.setattr(train, "products", lambda step: None)
+    monkeypatch.setattr(train, "epoch", lambda spec, dataset, recorded=None: made.append((spec.kernel, recorded)))
+    comparison("lip").steps([Candidate(what, None if what == "gemm" else "lip") for what in TRAIN])
+    assert made == [
+        ("fused", False),
+        ("fused", True),
+        ("fused", "diagnosis"),
+        ("dgl", False),
+        ("dgl", None),
+        "products",
     ]
 
 
@@ -90,30 +82,19 @@ def test_a_diagnosis_looks_at_the_network_and_at_a_new_graph_every_time(small, m
     assert graph is not other and graph.num_edges() == other.num_edges() == dataset.edges.shape[1]
 
 
-def test_memory_alone_times_nothing_and_has_no_products(small, monkeypatch):
-    jobs = []
-    monkeypatch.setattr(train, "peak_in_child", lambda module, job, threads: jobs.append((module, job)) or 7.5)
-    monkeypatch.setattr(train, "epoch", lambda *_, **__: pytest.fail("an epoch was prepared"))
-    report = bench_train(
-        CHOICE,
-        CHOICE.training_data(small),
-        small,
-        whats=["dgl", "gemm"],
-        norms=["lip"],
-        effort=Effort(repeats=0, threads=1),
-        tell=lambda text: None,
-    )
-    assert [(row.what, row.ms, row.peak_mb) for row in report.rows] == [("dgl", None, 7.5)]
-    ((module, job),) = jobs
-    assert (module, job["spec"]["kernel"], job["spec"]["norm"]) == ("lipgnn.bench.train", "dgl", "lip")
-
-
-def test_a_kernel_that_is_not_there_is_left_out(monkeypatch):
-    monkeypatch.setattr(train.fused, "obstacle", lambda device: "it is not built")
-    candidates, left_out = choose_candidates(["fused", "dgl"], ["lip"])
-    assert (candidates, left_out) == ([("dgl", "lip")], ["fused is left out: it is not built."])
+def test_memory_is_asked_for_kernels_alone(comparison):
+    jobs = {what: comparison("lip").job(Candidate(what, "lip")) for what in TRAIN}
+    assert [what for what, job in jobs.items() if job] == ["fused", "dgl"]
+    spec = jobs["dgl"]["spec"]
+    assert (spec["kernel"], spec["norm"], spec["layers"]) == ("dgl", "lip", 2)
     with pytest.raises(UsageError, match="Nothing is left to measure"):
-        choose_candidates(["fused"], ["lip"])
+        comparison("lip").peaks(["gemm"], 1, lambda text: None)
+
+
+def test_a_kernel_that_is_not_there_is_left_out(comparison, monkeypatch):
+    monkeypatch.setattr(train.fused, "obstacle", lambda device: "it is not built")
+    candidates, left_out = comparison("lip").candidates(["fused", "dgl"])
+    assert (candidates, left_out) == ([("dgl", "lip")], ["fused is left out: it is not built."])
 
 
 def test_a_network_that_diverges_is_no_measurement(small, monkeypatch):

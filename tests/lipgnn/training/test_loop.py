@@ -11,7 +11,8 @@ from lipgnn.results.store import COLUMNS, Store
 from lipgnn.tasks.saved import load_model
 from lipgnn.training import loop as module
 from lipgnn.training.loop import Finished, Started, train
-from lipgnn.training.state import Epoch, Training
+from lipgnn.training.selection import Epoch
+from lipgnn.training.state import Training
 
 TIMES = ("seconds", "seconds_per_epoch", "peak_memory_mb")
 

@@ -172,8 +172,8 @@ import torch
 import networks
 from networks import bare
 from lipgnn.training.memory import estimate
-from lipgnn.runtime import dgl, peak_memory_mb
-from lipgnn.memory import memory_returned
+from lipgnn.runtime import dgl
+from lipgnn.memory import memory_returned, peak_memory
 
 def measure(options):
     draw = torch.Generator().manual_seed(0)
@@ -185,7 +185,7 @@ def measure(options):
     expected = estimate(network, graph, x, loss)
     with memory_returned():
         loss(network(graph, x)).backward()
-    return expected.peak(network.recompute_every) / 2**20, peak_memory_mb(), expected.now / 2**20
+    return expected.peak(network.recompute_every) / 2**20, peak_memory() / 2**20, expected.now / 2**20
 
 for options in json.loads(sys.argv[1]):
     if (child := os.fork()) == 0:

@@ -138,6 +138,8 @@ def survives_its_processes(sweeps):
         os.kill(_parent(sweep.worker_of(1)), signal.SIGKILL)
         sweep.await_file(2, "result.json")
         sweep.await_file(3, "last.json")
+        # An engine may wait before it gives a supervisor up; asked to stop meanwhile, it calls the run interrupted.
+        sweep.await_file(1, "failure.json")
         sweep.process.send_signal(signal.SIGTERM)
         summary, err = sweep.finish(130)
         assert (summary["ran"], summary["failed"], summary["skipped"]) == (1, 2, 1)

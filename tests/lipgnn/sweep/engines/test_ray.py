@@ -1,4 +1,3 @@
-import importlib.util
 import sys
 
 import pytest
@@ -7,22 +6,18 @@ from lipgnn.errors import EnvironmentBroken
 from lipgnn.sweep.engines.events import Orders
 from lipgnn.sweep.engines.ray import RayEngine
 
-needs_ray = pytest.mark.skipif(
-    importlib.util.find_spec("ray") is None, reason='Ray is not installed: pip install "lipgnn[ray]"'
-)
 
-
-@needs_ray
+@pytest.mark.real("ray")
 def test_a_local_cluster_of_two_gives_the_results_of_local_processes(computes_as_local_processes_do):
     computes_as_local_processes_do("--engine", "ray")
 
 
-@needs_ray
+@pytest.mark.real("ray")
 def test_a_run_ends_alone_and_a_sweep_politely(survives_its_processes):
     assert "WorkerCrashedError" in survives_its_processes("--engine", "ray")
 
 
-@needs_ray
+@pytest.mark.real("ray")
 def test_no_cluster_at_the_address_is_exit_5(lipgnn):
     done = lipgnn("sweep", "--dataset", "planted", "--engine", "ray", "--address", "127.0.0.1:1", check=5)
     assert "Cannot reach a Ray cluster at '127.0.0.1:1'" in done.stderr

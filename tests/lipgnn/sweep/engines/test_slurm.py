@@ -1,4 +1,3 @@
-import importlib.util
 import sys
 
 import pytest
@@ -7,22 +6,18 @@ from lipgnn.errors import EnvironmentBroken, UsageError
 from lipgnn.sweep.engines.events import Orders
 from lipgnn.sweep.engines.slurm import SlurmEngine
 
-needs_submitit = pytest.mark.skipif(
-    importlib.util.find_spec("submitit") is None, reason='submitit is not installed: pip install "lipgnn[slurm]"'
-)
 
-
-@needs_submitit
+@pytest.mark.real("submitit")
 def test_submitit_s_local_executor_gives_the_results_of_local_processes(computes_as_local_processes_do):
     computes_as_local_processes_do("--engine", "slurm", "--address", "local")
 
 
-@needs_submitit
+@pytest.mark.real("submitit")
 def test_a_run_ends_alone_and_a_sweep_politely(survives_its_processes):
     assert "ended without a word" in survives_its_processes("--engine", "slurm", "--address", "local")
 
 
-@needs_submitit
+@pytest.mark.real("submitit")
 def test_other_executors_are_refused(tmp_path):
     with pytest.raises(UsageError, match="'slrum'") as caught:
         SlurmEngine(Orders(tmp_path), "slrum")

@@ -1,41 +1,22 @@
-import dataclasses
-
 import numpy as np
 import pytest
+import recording
 import torch
 from networks import bare
 
 from lipgnn.results.recordings import GRADIENTS, read_recording
 from lipgnn.training.checkpoint import CheckpointFile
 from lipgnn.training.recorders.gradients import GradientRecorder
-from lipgnn.training.state import Training
 
 CPU = torch.device("cpu")
 
 
-@pytest.fixture
-def training(small_spec, load_for):
-    def make(**changes):
-        spec = small_spec.with_values(**{"epochs": 4, "layers": 3, **changes})
-        return Training(spec, load_for(spec), CPU)
-
-    return make
-
-
 def train(training, recorder, epochs=4):
-    records = []
-    for _ in range(epochs):
-        records.append(dataclasses.replace(training.step(), seconds=0))
-        if recorder:
-            recorder.end_epoch(training.epoch)
-    return records
+    return recording.train(training, recorder, epochs)
 
 
 def recorded(training, path, epochs=4):
-    recorder = GradientRecorder(training)
-    train(training, recorder, epochs)
-    recorder.save(path)
-    return read_recording(path)
+    return recording.recorded(GradientRecorder, training, path, epochs)
 
 
 def summary(gradients):
