@@ -47,7 +47,7 @@ def trained(tmp_path_factory):
             folder = tmp_path_factory.mktemp("undisturbed")
             child = launcher.run(folder, *words)
             assert child.wait() == 0, child.err.read_text()
-            known[words] = outcome(folder), child.calls()
+            known[words] = outcome(folder), child
         return known[words]
 
     return of

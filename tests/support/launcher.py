@@ -14,7 +14,8 @@ import signal
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -30,13 +31,15 @@ class Child:
     out: Path
     err: Path
     launcher: Launcher
+    began: float = field(default_factory=time.monotonic)
 
     def wait(self, timeout: float = 300) -> int:
         """Its exit code, negative for a signal."""
-        return self.launcher.wait(self.pid, timeout)
+        return self.launcher.wait(self.pid, timeout)[0]
 
-    def running(self) -> bool:
-        return self.pid not in self.launcher.codes
+    def seconds(self) -> float:
+        """How long it took."""
+        return self.launcher.wait(self.pid, 300)[1] - self.began
 
     def signal(self, number: int) -> None:
         """Send a signal, unless it is too late."""
@@ -52,7 +55,7 @@ class Launcher:
     """Starts commands; close it at the end."""
 
     def __init__(self) -> None:
-        self.codes: dict[int, int] = {}
+        self._ends: dict[int, tuple[int, float]] = {}
         self._news = threading.Condition()
         self._number = 0
         self._started: list[int] = []
@@ -89,12 +92,17 @@ class Launcher:
         child.wait()
         return child
 
-    def wait(self, pid: int, timeout: float) -> int:
+    def wait(self, pid: int, timeout: float) -> tuple[int, float]:
+        """The exit code of a process and when it ended."""
         with self._news:
-            assert self._news.wait_for(lambda: pid in self.codes, timeout), f"process {pid} goes on"
-            return self.codes[pid]
+            assert self._news.wait_for(lambda: pid in self._ends, timeout), f"process {pid} goes on"
+            return self._ends[pid]
 
     def close(self) -> None:
+        """End, and with it what a test that failed has left running or stopped."""
+        with self._news:
+            for pid in set(self._started) - self._ends.keys():
+                os.kill(pid, signal.SIGKILL)
         self._process.stdin.close()
         self._process.wait(60)
         self._listener.join()
@@ -105,9 +113,9 @@ class Launcher:
             message = json.loads(line)
             with self._news:
                 if "ended" in message:
-                    self.codes[message["ended"]] = message["code"]
+                    self._ends[message["ended"]] = message["code"], time.monotonic()
                 else:
-                    self.codes.pop(message["started"], None)
+                    self._ends.pop(message["started"], None)
                     self._started.append(message["started"])
                 self._news.notify_all()
 
