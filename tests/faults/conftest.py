@@ -5,7 +5,7 @@ from campaign import Tally, outcome
 from launcher import Launcher
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def launcher():
     """Starts commands of the program, see tests/support/launcher.py."""
     launcher = Launcher()
@@ -28,7 +28,7 @@ def tally(request):
 
 @pytest.fixture
 def kills(request):
-    """How many kills make a share of the campaign: kills(0.5) -> 100; in a test of the short form, `short` of them."""
+    """How many tries are a share of the campaign: kills(0.5, short=4) -> 100; in the short form, 4."""
 
     def share(part, short):
         long = request.node.get_closest_marker("campaign")

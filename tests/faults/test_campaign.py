@@ -22,14 +22,14 @@ SWEEP += ("--epochs", "40", "--patience", "0", "--save-every", "4", "--jobs", "1
 both_forms = pytest.mark.parametrize("form", ["short", pytest.param("long", marks=pytest.mark.campaign)])
 
 
-def strike(launcher, folder, draw, whole, *words):
+def strike(launcher, folder, draw, whole, *words, **more):
     """Begin a command and kill it at one of its file events or after a while; its exit code.
 
     `whole` is the same command undisturbed, which had so many events and took so long.
     """
     if draw.random() < 0.5:
-        return launcher.start(folder, *words, kill_at=draw.randint(1, whole.calls())).wait()
-    child = launcher.start(folder, *words)
+        return launcher.start(folder, *words, kill_at=draw.randint(1, whole.calls()), **more).wait()
+    child = launcher.start(folder, *words, **more)
     time.sleep(draw.uniform(0, whole.seconds()))
     child.signal(signal.SIGKILL)
     return child.wait()
@@ -106,6 +106,35 @@ def test_kills_of_an_update_leave_the_old_page_or_the_new(
         counts.different += page.read_text() not in ((old, new) if code else (new,))
     assert launcher.run(tmp_path, *update).wait() == 0
     counts.different += page.read_text() != new
+    assert counts.clean() and counts.hit
+
+
+@both_forms
+def test_kills_of_a_fetch_leave_no_half_data_set(form, launcher, kills, tally, serve, write_ogb, zip_folder, tmp_path):
+    """What is in place is whole after every kill, and the same command ends with all of it."""
+    counts, draw = tally(f"kill -9 of datasets fetch ({form})"), random.Random(21)
+    server = serve({"/arxiv.zip": zip_folder(write_ogb(tmp_path / "raw"), "arxiv")})
+    fetch = ("datasets", "fetch", "ogbn-arxiv")
+
+    def place(name):
+        return {"LIPGNN_OGB_URL": server.url, "LIPGNN_DATA": str(tmp_path / name / "data")}
+
+    def content(name):
+        top = tmp_path / name / "data" / "ogbn_arxiv"
+        return {path.relative_to(top): path.read_bytes() for path in top.rglob("*.gz")}
+
+    whole = launcher.run(tmp_path / "whole", *fetch, variables=place("whole"))
+    assert whole.wait() == 0, whole.err.read_text()
+    expected, wanted = content("whole"), kills(0.1, short=3)
+    while counts.tries < wanted:
+        for _ in range(draw.randint(1, 3)):
+            code = strike(launcher, tmp_path / "killed", draw, whole, *fetch, variables=place("killed"))
+            check(counts, tmp_path / "killed", set(), code)
+            counts.different += content("killed") not in (({}, expected) if code else (expected,))
+        last = launcher.run(tmp_path / "killed", *fetch, variables=place("killed"))
+        assert last.wait() == 0, last.err.read_text()
+        counts.lost += content("killed") != expected
+        shutil.rmtree(tmp_path / "killed")
     assert counts.clean() and counts.hit
 
 

@@ -2,6 +2,8 @@
 
 import ast
 import re
+import subprocess
+import sys
 
 import pytest
 
@@ -44,3 +46,11 @@ def test_every_test_that_is_named_is_there(page, root):
             assert (root / file).is_file(), f"row {number}: {file}"
             defined = {node.name for node in ast.parse((root / file).read_text()).body if hasattr(node, "name")}
             assert name in defined, f"row {number}: {file} has no {name}"
+
+
+@pytest.mark.parametrize("words, forms", [([], {"short"}), (["-m", "real"], set()), (["-m", "campaign"], {"long"})])
+def test_the_long_form_of_the_campaign_runs_only_where_it_is_asked_for(words, forms, root):
+    command = [sys.executable, "-m", "pytest", "-n", "0", "--co", "-q", *words, "tests/faults/test_campaign.py"]
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    assert done.returncode in (0, 5), done.stdout
+    assert set(re.findall(r"(short|long)\]$", done.stdout, flags=re.MULTILINE)) == forms

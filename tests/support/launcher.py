@@ -73,7 +73,7 @@ class Launcher:
         Parameters
         ----------
         hindrance : kill_at=n kills the process at its n-th file event in the folder; fail_at=n with error=errno lets
-            the n-th call that lipgnn.files makes fail, and with events=True the n-th file event.
+            the n-th call that lipgnn.files makes fail; variables={…} are those of its environment.
         """
         folder.mkdir(parents=True, exist_ok=True)
         self._number += 1
@@ -184,7 +184,6 @@ def _run(order: dict[str, Any]) -> int:
     from cli.main import run
 
     events = 0
-    fails = order.get("fail_at") if order.get("events") else None
 
     def watch(event: str, arguments: tuple[Any, ...]) -> None:
         nonlocal events
@@ -195,10 +194,9 @@ def _run(order: dict[str, Any]) -> int:
             events += 1
             if events == order.get("kill_at"):
                 os.kill(os.getpid(), signal.SIGKILL)
-            if events == fails:
-                raise OSError(order["error"], os.strerror(order["error"]), str(arguments[0]))
 
-    if "fail_at" in order and not order.get("events"):
+    os.environ.update(order.get("variables", {}))
+    if "fail_at" in order:
         _hinder_files(order)
     sys.addaudithook(watch)
     code = run(order["words"])
@@ -212,7 +210,7 @@ def _run(order: dict[str, Any]) -> int:
 class _Hindered:
     """A module whose calls are counted and of which one fails, as do the calls of files that it opens."""
 
-    HARMLESS = ("umask", "getpid", "fspath", "close", "getenv", "cpu_count", "gethostname")
+    HARMLESS = ("umask", "getpid", "fspath", "fsencode", "strerror", "close", "dup")
 
     def __init__(self, thing: Any, calls: _Calls):
         self.__dict__.update(_thing=thing, _calls=calls)
