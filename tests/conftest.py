@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from campaign import deselect, summarize
 from parts import FIXTURES, PARTS, obstacle
 
 ROOT = Path(__file__).parent.parent
@@ -20,11 +21,20 @@ def pytest_addoption(parser):
     parser.addoption(
         "--must-have", action="append", default=[], choices=PARTS, help="fail, not skip, where this part is missing"
     )
+    parser.addoption("--kills", type=int, default=200, help="how many the campaign (-m campaign) tries, about")
 
 
 def pytest_itemcollected(item):
     for fixture in FIXTURES.keys() & set(getattr(item, "fixturenames", ())):
         item.add_marker(pytest.mark.real(FIXTURES[fixture]))
+
+
+def pytest_collection_modifyitems(config, items):
+    deselect(config, items)
+
+
+def pytest_terminal_summary(terminalreporter):
+    summarize(terminalreporter)
 
 
 def pytest_runtest_setup(item):
