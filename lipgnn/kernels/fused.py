@@ -238,6 +238,7 @@ def _keep(ctx: FunctionCtx, step: Step, inputs: tuple[torch.Tensor | None, ...],
 
 
 def _kept(ctx: FunctionCtx, kind: type[Step]) -> Step:
-    step = kind(ctx.adjacency, *ctx.saved_tensors[: ctx.count], **ctx.settings)
-    step.kept = dict(zip(ctx.names, ctx.saved_tensors[ctx.count :], strict=True))
+    saved = ctx.saved_tensors  # once: under a checkpoint they are computed for it
+    step = kind(ctx.adjacency, *saved[: ctx.count], **ctx.settings)
+    step.kept = dict(zip(ctx.names, saved[ctx.count :], strict=True))
     return step

@@ -1,4 +1,4 @@
-"""Gradients of compiled code, which has no second ones: whoever asks for them is told, and never given a part."""
+"""Gradients that have none of their own: whoever asks for second derivatives is told, and never given a part."""
 
 from __future__ import annotations
 
@@ -14,7 +14,13 @@ from lipgnn.errors import UsageError
 Backward = Callable[..., tuple[torch.Tensor | None, ...]]
 
 
-def differentiable_once(backward: Backward) -> Backward:
+FUSED = UsageError(
+    "Fused kernels have no second derivatives, and one was asked for.",
+    "Make the layers with kernel='dgl' (--kernel dgl), which has them.",
+)
+
+
+def differentiable_once(backward: Backward, refusal: UsageError = FUSED) -> Backward:
     """The backward of a function whose gradients cannot be differentiated again.
 
     torch's `once_differentiable` marks gradients only where the one that comes in has a gradient itself, and hangs them
@@ -24,7 +30,8 @@ def differentiable_once(backward: Backward) -> Backward:
 
     Parameters
     ----------
-    backward : as of a torch.autograd.Function, whose forward has saved its inputs themselves.
+    backward : as of a torch.autograd.Function, whose forward has saved its inputs or outputs themselves.
+    refusal : what is raised.
     """
 
     @functools.wraps(backward)
@@ -34,7 +41,8 @@ def differentiable_once(backward: Backward) -> Backward:
         if not torch.is_grad_enabled():
             return found
         tensors = [grad for grad in found if grad is not None]
-        marked = iter(_Once.apply(len(tensors), *tensors, *(x for x in (*grads, *ctx.saved_tensors) if x is not None)))
+        others = [tensor for tensor in (*grads, *ctx.saved_tensors) if tensor is not None]
+        marked = iter(_Once.apply(refusal, len(tensors), *tensors, *others))
         return tuple(None if grad is None else next(marked) for grad in found)
 
     return wrapped
@@ -44,12 +52,10 @@ class _Once(torch.autograd.Function):
     """The first `count` tensors as they are, depending on all the others."""
 
     @staticmethod
-    def forward(ctx: FunctionCtx, count: int, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+    def forward(ctx: FunctionCtx, refusal: UsageError, count: int, *tensors: torch.Tensor) -> tuple[torch.Tensor, ...]:
+        ctx.refusal = refusal
         return tuple(tensor.view_as(tensor) for tensor in tensors[:count])
 
     @staticmethod
     def backward(ctx: FunctionCtx, *grads: Any) -> None:
-        raise UsageError(
-            "Fused kernels have no second derivatives, and one was asked for.",
-            "Make the layers with kernel='dgl' (--kernel dgl), which has them.",
-        )
+        raise UsageError(ctx.refusal.message, ctx.refusal.hint)

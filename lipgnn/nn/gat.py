@@ -83,13 +83,11 @@ class GATConv(AttentionConv):
             norm=score_norm(norm, ADDITIVE, kappa=kappa),
             kernel=kernel,
         )
-        pair = isinstance(in_feats, tuple)
-        source_feats, target_feats = in_feats if pair else (in_feats, in_feats)
-        if pair:
-            self.fc_src = nn.Linear(source_feats, num_heads * out_feats, bias=False)
-            self.fc_dst = nn.Linear(target_feats, num_heads * out_feats, bias=False)
-        else:
-            self.fc = nn.Linear(in_feats, num_heads * out_feats, bias=False)
+        # With the names that DGL gives them.
+        widths = {"fc_src": in_feats[0], "fc_dst": in_feats[1]} if isinstance(in_feats, tuple) else {"fc": in_feats}
+        for name, width in widths.items():
+            self.add_module(name, nn.Linear(width, num_heads * out_feats, bias=False))
+        target_feats = self._target_map.in_features
         self.attn_l = nn.Parameter(torch.empty(1, num_heads, out_feats))
         self.attn_r = nn.Parameter(torch.empty(1, num_heads, out_feats))
         self.leaky_relu = nn.LeakyReLU(negative_slope)

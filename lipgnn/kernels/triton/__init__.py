@@ -63,15 +63,8 @@ def additive(
     Returns
     -------
     (N, H, D); the bias alone for nodes without in-edges.
-
-    Raises
-    ------
-    DataError : features that do not fit the graph or each other.
-    UsageError : a type or number that cannot be computed with, targets that are not the sources, or edge weights.
     """
-    adjacency = Adjacency.of(graph)
-    if target is not None or edge_weight is not None:
-        raise _not_known()
+    adjacency = _known(graph, target, edge_weight)
     check_additive(adjacency, z, None, attn_l, attn_r, bias, None)
     check_numbers(kappa=kappa, dropout=dropout, negative_slope=negative_slope)
     z = z.contiguous()
@@ -113,15 +106,8 @@ def dot_product(
     Returns
     -------
     (N, H, D); 0 for nodes without in-edges.
-
-    Raises
-    ------
-    DataError : features that do not fit the graph or each other.
-    UsageError : a type or number that cannot be computed with, targets that are not the sources, or edge weights.
     """
-    adjacency = Adjacency.of(graph)
-    if edge_weight is not None or graph.is_block or adjacency.num_sources != adjacency.num_targets:
-        raise _not_known()
+    adjacency = _known(graph, edge_weight)
     check_dot_product(adjacency, query, key, value)
     check_numbers(kappa=kappa, dropout=dropout)
     query, key, value = (x.contiguous() for x in (query, key, value))
@@ -136,8 +122,13 @@ def dot_product(
     return Attention.apply(query, key, value, query_size, key_size, adjacency, False, 1.0, dropout, seed)
 
 
-def _not_known() -> UsageError:
-    return UsageError(
+def _known(graph: dgl.DGLGraph, *options: torch.Tensor | None) -> Adjacency:
+    """The adjacency of a graph whose sources are its targets, if none of the options is given."""
+    adjacency = Adjacency.of(graph)
+    same = not graph.is_block and adjacency.num_sources == adjacency.num_targets
+    if same and all(option is None for option in options):
+        return adjacency
+    raise UsageError(
         "The Triton kernel knows neither targets that are not the sources (message-flow graphs) nor edge weights.",
         "Use kernel='dgl' (--kernel dgl).",
     )
