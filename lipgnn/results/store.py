@@ -47,9 +47,25 @@ RUN_ID = re.compile("[0-9a-f]{12}")
 
 
 class Store:
-    """A folder of runs and the table of their results."""
+    """A folder of runs and the table of their results, whether it exists or not.
+
+    Raises
+    ------
+    UsageError : no folder can have this name, or it cannot be looked into.
+    """
 
     def __init__(self, root: Path):
+        # A name that is too long is an OSError, one with a NUL a ValueError.
+        try:
+            os.stat(root)
+        except (FileNotFoundError, NotADirectoryError):
+            pass
+        except (OSError, ValueError) as error:
+            reason = getattr(error, "strerror", None) or error
+            raise UsageError(
+                f"Cannot look for results in {str(root)[:300]!r}: {reason}.",
+                "Choose another folder with --results (or LIPGNN_RESULTS).",
+            ) from error
         self.root = root
         self.runs_path = root / "runs"
         self.csv_path = root / "results.csv"

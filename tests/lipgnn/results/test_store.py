@@ -112,3 +112,22 @@ def test_a_result_without_a_column_is_named(finished):
     path.write_text(json.dumps(content))
     with pytest.raises(DataError, match="has no 'val_score'"):
         finished.results()
+
+
+@pytest.mark.parametrize("name", ["a" * 300, "a/" * 4000, "a\0b", "\ud800"], ids=["long", "deep", "nul", "surrogate"])
+def test_a_name_that_no_folder_can_have_is_refused(tmp_path, name):
+    with pytest.raises(UsageError, match="Cannot look for results") as caught:
+        Store(tmp_path / name)
+    assert "--results" in caught.value.hint
+
+
+@pytest.mark.parametrize("run_id", ["", "ab", "../../outside", "A" * 12, "0" * 13, "0" * 11 + "\n", "/" * 12])
+def test_what_is_no_id_leads_nowhere(store, run_id):
+    with pytest.raises(DataError, match="is no id of a run"):
+        store.run(run_id)
+
+
+def test_a_result_in_a_folder_of_another_name_is_refused(finished):
+    finished.run("aa1100000000").path.rename(finished.runs_path / "bb1100000000")
+    with pytest.raises(DataError, match="'aa1100000000'; the folder of a run has its id for a name"):
+        finished.results()
