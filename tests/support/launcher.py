@@ -249,7 +249,7 @@ def _hinder_files(order: dict[str, Any]) -> None:
     from lipgnn import files
 
     order["calls"] = calls = _Calls(order["fail_at"], order["error"])
-    for name in ("os", "tempfile"):
+    for name in {"os", "tempfile"} & vars(files).keys():
         setattr(files, name, _Hindered(getattr(files, name), calls))
 
 
