@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
@@ -108,7 +109,7 @@ def check_weights(make: Callable[[], DeepGNN], free: int) -> None:
     RunFailed : with the sizes.
     """
     try:
-        with torch.device("meta"):
+        with torch.device("meta"), _Undrawn():
             weights = list(make().parameters())
         needed = (1 + COPIES) * sum(weight.numel() * weight.element_size() for weight in weights)
     except RuntimeError as error:
@@ -216,6 +217,15 @@ def _all_kept(network: DeepGNN) -> Iterator[None]:
         yield
     finally:
         network.recompute_every = every
+
+
+class _Undrawn(TorchFunctionMode):
+    """Draws no numbers for new weights: tensors without memory have none, and torch would import its compiler."""
+
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        if func in (torch.Tensor.normal_, torch.Tensor.uniform_):
+            return args[0]
+        return func(*args, **(kwargs or {}))
 
 
 class _Allocations(TorchDispatchMode):
