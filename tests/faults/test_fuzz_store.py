@@ -14,9 +14,6 @@ from lipgnn.errors import DataError
 from lipgnn.results.claims import Claim, Held
 
 SMALL = ("--dataset", "planted", "--layers", "1", "--hidden", "2", "--heads", "1", "--epochs", "3", "--device", "cpu")
-# Until logs and claims are checked like everything else that is read.
-TRUSTED = pytest.mark.xfail(strict=False, reason="what a log or a claim says is taken on trust")
-LOG = pytest.param("log.jsonl", marks=TRUSTED)
 TRAIN = ("train", *SMALL, "--save-every", "1", "-q", "--json")
 
 
@@ -70,7 +67,7 @@ def test_result(request, examples, finished, store):
 
 
 @FORMS
-@pytest.mark.parametrize("name", ["last.json", LOG, "last.safetensors", "best.safetensors"])
+@pytest.mark.parametrize("name", ["last.json", "log.jsonl", "last.safetensors", "best.safetensors"])
 def test_what_a_run_goes_on_from(request, examples, finished, store, name):
     whole = (store / name).read_bytes()
     damage = {
@@ -98,7 +95,7 @@ def damaged_log(draw, content):
 
 
 @FORMS
-@pytest.mark.parametrize("name", ["best.safetensors", "spec.json", LOG, "failure.json"])
+@pytest.mark.parametrize("name", ["best.safetensors", "spec.json", "log.jsonl", "failure.json"])
 def test_what_commands_read_of_a_run(request, examples, finished, store, name):
     failure = {"schema": 1, "reason": "x", "epoch": 1, "peak_memory_mb": 1.0}
     whole = json.dumps(failure).encode() if name == "failure.json" else (store / name).read_bytes()
@@ -118,7 +115,6 @@ def test_what_commands_read_of_a_run(request, examples, finished, store, name):
     fuzz(request, f"{name}, as others read it", examples, damage, meet, slow=True)
 
 
-@TRUSTED
 @FORMS
 def test_claim(request, examples, store):
     """A claim may be somebody's; what it says is no reason to fail in another way."""
