@@ -1,4 +1,4 @@
-"""The edges of a graph in both orders, made once for a graph and kept as long as it lives."""
+"""The edges of a graph in both orders, made and checked once for a graph and kept as long as it lives."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import torch
 
-from lipgnn.errors import DataError
+from lipgnn.errors import DataError, UsageError
 from lipgnn.runtime import PerGraph, dgl
 
 # Work is dealt out in pieces of about this many nodes and edges, but in no more than so many pieces. The pieces depend
@@ -17,7 +17,7 @@ _MOST_PIECES = 256
 
 @dataclass(frozen=True)
 class EdgeOrder:
-    """The edges sorted by one of their ends.
+    """The edges sorted by one of their ends. Compiled code goes where it leads: make it by `checked`.
 
     Attributes
     ----------
@@ -25,12 +25,34 @@ class EdgeOrder:
     other : (E,) int32, the node at the other end, ascending or as DGL has it.
     edge_id : (E,) int64, DGL's number of every edge.
     pieces : (P + 1,) int64, nodes at which equal shares of the work begin.
+    others : how many nodes there are at the other end.
     """
 
     start: torch.Tensor
     other: torch.Tensor
     edge_id: torch.Tensor
     pieces: torch.Tensor
+    others: int
+
+    @classmethod
+    def checked(cls, start: torch.Tensor, other: torch.Tensor, edge_id: torch.Tensor, others: int) -> EdgeOrder:
+        """An order of these edges, if they lead to nodes that there are.
+
+        Raises
+        ------
+        DataError : an edge to no node, or more nodes than 32 bits can number.
+        """
+        if max(others, len(start) - 1) >= 2**31:
+            raise DataError(
+                f"There are {max(others, len(start) - 1)} nodes; fused kernels number them with 32 bits.",
+                "Use --kernel dgl.",
+            )
+        edges = len(other)
+        rises = len(start) and start[0] == 0 and start[-1] == edges and bool((start.diff() >= 0).all())
+        if not (rises and _within(other, others) and _within(edge_id, edges) and len(edge_id) == edges):
+            raise DataError("An edge leads to a node that is not there.", "Make the graph anew.")
+        start, edge_id = start.long().contiguous(), edge_id.long().contiguous()
+        return cls(start, other.int().contiguous(), edge_id, pieces(start), others)
 
 
 @dataclass(frozen=True)
@@ -39,12 +61,13 @@ class Adjacency:
 
     Attributes
     ----------
-    num_nodes, num_edges : N and E.
+    num_sources, num_targets, num_edges : of a graph with one kind of nodes both are N; E.
     incoming : by target, in the order in which DGL reduces; `other` is the source.
     outgoing : by source; `other` is the target, ascending, so that repeated edges lie side by side.
     """
 
-    num_nodes: int
+    num_sources: int
+    num_targets: int
     num_edges: int
     incoming: EdgeOrder
     outgoing: EdgeOrder
@@ -56,30 +79,44 @@ class Adjacency:
         Raises
         ------
         DataError : more nodes than 32 bits can number.
+        UsageError : more than one kind of edges.
         """
         return _adjacency_of(graph)
 
     @classmethod
     def _make(cls, graph: dgl.DGLGraph) -> Adjacency:
-        nodes, edges = graph.num_nodes(), graph.num_edges()
-        if nodes >= 2**31:
-            raise DataError(
-                f"The graph has {nodes} nodes; fused kernels number them with 32 bits.", "Use --kernel dgl."
-            )
+        sources, targets = count_ends(graph)
         start, source, edge_id = (part.long() for part in graph.adj_tensors("csc"))
+        incoming = EdgeOrder.checked(start, source, edge_id, sources)
         by_source = torch.argsort(source, stable=True)
-        targets = torch.repeat_interleave(torch.arange(nodes, device=source.device), start.diff())
-        counts = torch.bincount(source, minlength=nodes)
+        ends = torch.repeat_interleave(torch.arange(targets, device=source.device), start.diff())
+        counts = torch.bincount(source, minlength=sources)
         out_start = torch.cat([counts.new_zeros(1), counts.cumsum(0)])
-        return cls(
-            nodes,
-            edges,
-            EdgeOrder(start, source.int(), edge_id, pieces(start)),
-            EdgeOrder(out_start, targets[by_source].int(), edge_id[by_source], pieces(out_start)),
-        )
+        outgoing = EdgeOrder.checked(out_start, ends[by_source], edge_id[by_source], targets)
+        return cls(sources, targets, len(source), incoming, outgoing)
 
 
 _adjacency_of = PerGraph(Adjacency._make)
+
+
+def count_ends(graph: dgl.DGLGraph) -> tuple[int, int]:
+    """How many nodes edges can start from, and lead to; of a graph with one kind of nodes both are all of them.
+
+    Raises
+    ------
+    UsageError : more than one kind of edges.
+    """
+    edges = graph.canonical_etypes
+    # A message-flow graph counts a kind of nodes once as source and once as target.
+    nodes = max(len(graph.srctypes), len(graph.dsttypes)) if graph.is_block else len(graph.ntypes)
+    if len(edges) != 1 or nodes > (1 if graph.is_block else len({edges[0][0], edges[0][2]})):
+        raise UsageError(
+            "Attention needs a graph with one kind of edges and the nodes at their ends, and this one has "
+            f"{len(edges)} kind(s) of edges and {len(graph.ntypes)} of nodes.",
+            "Give graph[edge type], or put the layers into dgl.nn.HeteroGraphConv.",
+        )
+    source, _, target = edges[0]
+    return graph.num_src_nodes(source), graph.num_dst_nodes(target)
 
 
 def pieces(start: torch.Tensor) -> torch.Tensor:
@@ -89,3 +126,11 @@ def pieces(start: torch.Tensor) -> torch.Tensor:
     count = max(1, min(_MOST_PIECES, total // _PIECE))
     wanted = torch.arange(count + 1, device=start.device) * total // count
     return torch.searchsorted(work, wanted)
+
+
+def _within(numbers: torch.Tensor, count: int) -> bool:
+    """Whether all are from 0 to count − 1."""
+    if not numbers.numel():
+        return True
+    least, most = numbers.aminmax()
+    return bool(least >= 0) and bool(most < count)

@@ -9,11 +9,14 @@ from __future__ import annotations
 from typing import Any
 
 import torch
-from torch.autograd.function import FunctionCtx, once_differentiable
+from torch.autograd.function import FunctionCtx
 
 from lipgnn.kernels import native
 from lipgnn.kernels.adjacency import Adjacency
-from lipgnn.kernels.steps import VECTOR_HEADS, AdditiveStep, DotProductStep, Step
+from lipgnn.kernels.checks import check_additive, check_dot_product, check_numbers
+from lipgnn.kernels.native import VECTOR_HEADS
+from lipgnn.kernels.once import differentiable_once
+from lipgnn.kernels.steps import AdditiveStep, DotProductStep, Step
 from lipgnn.runtime import dgl
 
 # The width from which vectors along the width are faster than along the heads (`lipgnn bench attention`).
@@ -43,23 +46,37 @@ def additive(
     dropout: float,
     seed: int,
     bias: torch.Tensor | None = None,
+    target: torch.Tensor | None = None,
+    edge_weight: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """y_i = Σ_j α_ij z_j + b with α_ij = softmax_j LeakyReLU(norm(a_l·z_j + a_r·z_i)), as in `lipgnn.nn.GATConv`.
+    """y_i = Σ_j w_ij α_ij z_j + b with α_ij = softmax_j LeakyReLU(norm(a_l·z_j + a_r·z_i)), as in `lipgnn.nn.GATConv`.
 
     Parameters
     ----------
+    graph : of M targets; they are the N sources themselves, or others, as in a message-flow graph.
     z : (N, H, D), in memory with the heads or the width fastest.
     attn_l, attn_r : (1, H, D).
     kappa : κ of LipschitzNorm; None is no norm.
     negative_slope : of the LeakyReLU, at least 0.
     dropout, seed : on the attention weights; which are dropped depends on the seed, the edge and the head alone.
     bias : (H, D).
+    target : (M, H, D), z_i of the targets where these are not the sources.
+    edge_weight : (E,), w_ij; 1 without.
 
     Returns
     -------
-    (N, H, D).
+    (M, H, D).
+
+    Raises
+    ------
+    DataError : features that do not fit the graph or each other.
+    UsageError : a type or number that cannot be computed with.
     """
-    return _Additive.apply(z, attn_l, attn_r, bias, Adjacency.of(graph), kappa, negative_slope, dropout, seed)
+    adjacency = Adjacency.of(graph)
+    check_additive(adjacency, z, target, attn_l, attn_r, bias, edge_weight)
+    check_numbers(kappa=kappa, dropout=dropout, negative_slope=negative_slope)
+    settings = {"kappa": kappa, "slope": negative_slope, "dropout": dropout, "seed": seed}
+    return _Additive.apply(z, target, attn_l, attn_r, edge_weight, bias, adjacency, settings)
 
 
 def dot_product(
@@ -71,19 +88,30 @@ def dot_product(
     kappa: float | None,
     dropout: float,
     seed: int,
+    edge_weight: torch.Tensor | None = None,
 ) -> torch.Tensor:
-    """y_i = Σ_j α_ij v_j with the scores q_i·k_j / √D, or those of `DotProductLipschitzNorm` per node.
+    """y_i = Σ_j w_ij α_ij v_j with the scores q_i·k_j / √D, or those of `DotProductLipschitzNorm` per node.
 
     Parameters
     ----------
-    query, key, value : (N, H, D), in memory with the heads or the width fastest.
-    kappa, dropout, seed : as for `additive`.
+    query : (M, H, D), of the targets; in memory with the heads or the width fastest.
+    key, value : (N, H, D), of the sources.
+    kappa, dropout, seed, edge_weight : as for `additive`.
 
     Returns
     -------
-    (N, H, D).
+    (M, H, D).
+
+    Raises
+    ------
+    DataError : features that do not fit the graph or each other.
+    UsageError : a type or number that cannot be computed with.
     """
-    return _DotProduct.apply(query, key, value, Adjacency.of(graph), kappa, dropout, seed)
+    adjacency = Adjacency.of(graph)
+    check_dot_product(adjacency, query, key, value, edge_weight)
+    check_numbers(kappa=kappa, dropout=dropout)
+    settings = {"kappa": kappa, "dropout": dropout, "seed": seed}
+    return _DotProduct.apply(query, key, value, edge_weight, adjacency, settings)
 
 
 def additive_spread(
@@ -94,17 +122,25 @@ def additive_spread(
     *,
     kappa: float | None,
     negative_slope: float,
+    target: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
-    """Entropy −Σ_j α_ij log α_ij and largest weight max_j α_ij of the attention of `additive`, both (N, H)."""
-    step = AdditiveStep(z, attn_l, attn_r, kappa, slope=negative_slope, dropout=0.0, seed=0)
-    return step.spread(Adjacency.of(graph))
+    """Entropy −Σ_j α_ij log α_ij and largest weight max_j α_ij of the attention of `additive`, both (M, H)."""
+    adjacency = Adjacency.of(graph)
+    check_additive(adjacency, z, target, attn_l, attn_r, None, None)
+    check_numbers(kappa=kappa, negative_slope=negative_slope)
+    return AdditiveStep(
+        adjacency, z, target, attn_l, attn_r, None, kappa=kappa, slope=negative_slope, dropout=0.0, seed=0
+    ).spread()
 
 
 def dot_product_spread(
     graph: dgl.DGLGraph, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, kappa: float | None
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The same of the attention of `dot_product`."""
-    return DotProductStep(query, key, value, kappa, dropout=0.0, seed=0).spread(Adjacency.of(graph))
+    adjacency = Adjacency.of(graph)
+    check_dot_product(adjacency, query, key, value)
+    check_numbers(kappa=kappa)
+    return DotProductStep(adjacency, query, key, value, None, kappa=kappa, dropout=0.0, seed=0).spread()
 
 
 class _Additive(torch.autograd.Function):
@@ -112,45 +148,49 @@ class _Additive(torch.autograd.Function):
     def forward(
         ctx: FunctionCtx,
         z: torch.Tensor,
+        target: torch.Tensor | None,
         attn_l: torch.Tensor,
         attn_r: torch.Tensor,
+        edge_weight: torch.Tensor | None,
         bias: torch.Tensor | None,
         adjacency: Adjacency,
-        kappa: float | None,
-        slope: float,
-        dropout: float,
-        seed: int,
+        settings: dict[str, Any],
     ) -> torch.Tensor:
-        step = AdditiveStep(z, attn_l, attn_r, kappa, slope=slope, dropout=dropout, seed=seed)
+        inputs = (z, target, attn_l, attn_r, edge_weight)
+        step = AdditiveStep(adjacency, *inputs, **settings)
         ctx.has_bias = bias is not None
-        out = step.forward(adjacency, **({"bias": step.layout.rows(bias)} if ctx.has_bias else {}))
-        _keep(ctx, step, adjacency)
+        out = step.forward(**({"bias": step.layout.rows(bias)} if ctx.has_bias else {}))
+        _keep(ctx, step, inputs, settings)
         return out
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once
     def backward(ctx: FunctionCtx, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        layout, adjacency = ctx.layout, ctx.adjacency
-        size, heads, nodes = layout.size, layout.padded, layout.nodes
+        step = _kept(ctx, AdditiveStep)
+        layout, adjacency = step.layout, step.adjacency
+        size, heads = layout.size, layout.padded
+        sources, targets = adjacency.num_sources, adjacency.num_targets
         pieces = max(len(adjacency.incoming.pieces), len(adjacency.outgoing.pieces)) - 1
-        grad_z, grad_attn, grad_bias = (grad_out.new_empty(*shape, size) for shape in ((nodes,), (2, 1), ()))
-        native.call(
-            "additive",
+        grads = {"grad_z": grad_out.new_empty(sources, size), "grad_attn": grad_out.new_empty(2, 1, size)}
+        if "z_target" in step.given:
+            grads["grad_z_target"] = grad_out.new_empty(targets, size)
+        if ctx.has_bias:
+            grads["grad_bias"] = grad_out.new_empty(size)
+        if "edge_weight" in step.given:
+            grads["grad_edge_weight"] = grad_out.new_empty(adjacency.num_edges)
+        step.run(
             "backward",
-            grad_out.dtype,
-            graph=adjacency,
-            **_kept(ctx),
             **layout.room_for(grad_out),
-            grad_right=grad_out.new_empty(nodes, heads),
-            grad_length=grad_out.new_empty(nodes, 2, heads),
-            grad_longest=grad_out.new_empty(heads, nodes),
-            grad_z=grad_z,
-            grad_attn=grad_attn,
-            **({"grad_bias": grad_bias} if ctx.has_bias else {}),
+            grad_right=grad_out.new_empty(targets, heads),
+            grad_length=grad_out.new_empty(targets, 2, heads),
+            grad_longest=grad_out.new_empty(heads, sources),
             partial=grad_out.new_empty(pieces, 3 * size + heads),
+            **grads,
         )
-        grad_bias = layout.heads(grad_bias) if ctx.has_bias else None
-        return layout.heads(grad_z), *layout.heads(grad_attn), grad_bias, None, None, None, None, None
+        weights = grads.pop("grad_edge_weight", None)
+        rows = {name: layout.heads(grad) for name, grad in grads.items()}
+        z, target, bias = (rows.get(f"grad_{name}") for name in ("z", "z_target", "bias"))
+        return z, target, *rows["grad_attn"], weights, bias, None, None
 
 
 class _DotProduct(torch.autograd.Function):
@@ -160,40 +200,45 @@ class _DotProduct(torch.autograd.Function):
         query: torch.Tensor,
         key: torch.Tensor,
         value: torch.Tensor,
+        edge_weight: torch.Tensor | None,
         adjacency: Adjacency,
-        kappa: float | None,
-        dropout: float,
-        seed: int,
+        settings: dict[str, Any],
     ) -> torch.Tensor:
-        step = DotProductStep(query, key, value, kappa, dropout=dropout, seed=seed)
-        out = step.forward(adjacency)
-        _keep(ctx, step, adjacency)
+        inputs = (query, key, value, edge_weight)
+        step = DotProductStep(adjacency, *inputs, **settings)
+        out = step.forward()
+        _keep(ctx, step, inputs, settings)
         return out
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once
     def backward(ctx: FunctionCtx, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        layout = ctx.layout
-        nodes, heads = layout.nodes, layout.padded
-        grads = [grad_out.new_empty(nodes, layout.size) for _ in range(3)]
-        native.call(
-            "dot_product",
+        step = _kept(ctx, DotProductStep)
+        layout, heads = step.layout, step.layout.padded
+        sources, targets = step.adjacency.num_sources, step.adjacency.num_targets
+        grads = [grad_out.new_empty(nodes, layout.size) for nodes in (targets, sources, sources)]
+        weights = {}
+        if "edge_weight" in step.given:
+            weights["grad_edge_weight"] = grad_out.new_empty(step.adjacency.num_edges)
+        step.run(
             "backward",
-            grad_out.dtype,
-            graph=ctx.adjacency,
-            **_kept(ctx),
             **layout.room_for(grad_out),
-            grad_length=grad_out.new_empty(nodes, 2, heads),
-            grad_longest=grad_out.new_empty(2, heads, nodes),
+            grad_length=grad_out.new_empty(targets, 2, heads),
+            grad_longest=grad_out.new_empty(2, heads, sources),
             **dict(zip(("grad_query", "grad_key", "grad_value"), grads, strict=True)),
+            **weights,
         )
-        return *(layout.heads(grad) for grad in grads), None, None, None, None
+        return *(layout.heads(grad) for grad in grads), weights.get("grad_edge_weight"), None, None
 
 
-def _keep(ctx: FunctionCtx, step: Step, adjacency: Adjacency) -> None:
-    ctx.layout, ctx.settings, ctx.adjacency, ctx.names = step.layout, step.settings, adjacency, tuple(step.kept)
-    ctx.save_for_backward(*step.kept.values())
+def _keep(ctx: FunctionCtx, step: Step, inputs: tuple[torch.Tensor | None, ...], settings: dict[str, Any]) -> None:
+    """Save the inputs, on which a second derivative would depend, and what the step has found."""
+    ctx.adjacency, ctx.settings, ctx.names, ctx.count = step.adjacency, settings, tuple(step.kept), len(inputs)
+    ctx.save_for_backward(*inputs, *step.kept.values())
 
 
-def _kept(ctx: FunctionCtx) -> dict[str, Any]:
-    return {**ctx.settings, **dict(zip(ctx.names, ctx.saved_tensors, strict=True))}
+def _kept(ctx: FunctionCtx, kind: type[Step]) -> Step:
+    saved = ctx.saved_tensors  # once: under a checkpoint they are computed for it
+    step = kind(ctx.adjacency, *saved[: ctx.count], **ctx.settings)
+    step.kept = dict(zip(ctx.names, saved[ctx.count :], strict=True))
+    return step

@@ -1,17 +1,31 @@
-"""The compiled library: whether it is there and runs on this processor, and how arrays are handed to it."""
+"""The compiled library: whether it is there and runs on this processor, and how arrays are handed to it.
+
+Compiled code believes what it is told. So every array is checked before every call: its type, that it is in one piece
+in the memory of the CPU, and that it has as many entries as will be read or written. Where edges lead is checked once
+for every graph (see `lipgnn.kernels.adjacency`).
+"""
 
 from __future__ import annotations
 
 import ctypes
 import functools
 import importlib.util
+import math
 import platform
+from dataclasses import dataclass
 
 import torch
 
+from lipgnn.errors import DataError, UsageError
 from lipgnn.kernels.adjacency import Adjacency, EdgeOrder
 
 Value = Adjacency | EdgeOrder | int | float | torch.Tensor
+
+FLOATS = (torch.float32, torch.float64)
+# Heads that fill one vector.
+VECTOR_HEADS = (4, 8)
+# There is room for the values of so many (WidthFastest in native/rows.h).
+MOST_HEADS = 1024
 
 
 class _EdgeOrder(ctypes.Structure):
@@ -31,7 +45,8 @@ class _EdgeOrder(ctypes.Structure):
 
 class _Graph(ctypes.Structure):
     _fields_ = [
-        ("num_nodes", ctypes.c_int64),
+        ("num_sources", ctypes.c_int64),
+        ("num_targets", ctypes.c_int64),
         ("num_edges", ctypes.c_int64),
         ("incoming", _EdgeOrder),
         ("outgoing", _EdgeOrder),
@@ -39,8 +54,26 @@ class _Graph(ctypes.Structure):
     ]
 
 
-def _structure(**kinds: str) -> type[ctypes.Structure]:
-    """A structure of the members of each kind, in the order given; see the headers in native/.
+@dataclass(frozen=True)
+class _Form:
+    """What the functions of one name take; see the headers in native/.
+
+    Attributes
+    ----------
+    structure : its members in order.
+    arrays : the type of every array, None for that of the call, and the names of the sizes whose product is the number
+        of its entries.
+    """
+
+    structure: type[ctypes.Structure]
+    arrays: dict[str, tuple[torch.dtype | None, tuple[str, ...]]]
+
+
+_TYPES = {"int32": torch.int32, "int64": torch.int64, "float64": torch.float64}
+
+
+def _form(arrays: dict[str, str], **kinds: str) -> _Form:
+    """A form of the members of each kind, in the order given, and of arrays: a type, and sizes to be multiplied.
 
     Slots, because ctypes would otherwise take any name without a word.
     """
@@ -51,33 +84,96 @@ def _structure(**kinds: str) -> type[ctypes.Structure]:
         "real": ctypes.c_double,
         "seed": ctypes.c_uint64,
     }
-    fields = [(name, types.get(kind, ctypes.c_void_p)) for kind, names in kinds.items() for name in names.split()]
-    return type("Structure", (ctypes.Structure,), {"_fields_": fields, "__slots__": ()})
+    fields = [(name, types[kind]) for kind, names in kinds.items() for name in names.split()]
+    fields += [(name, ctypes.c_void_p) for name in arrays]
+    sizes = {}
+    for name, words in arrays.items():
+        kind, *factors = words.split() if words.split()[0] in _TYPES else ("", *words.split())
+        sizes[name] = (_TYPES.get(kind), tuple(factors))
+    return _Form(type("Structure", (ctypes.Structure,), {"_fields_": fields, "__slots__": ()}), sizes)
 
 
 _SIZES = "heads width heads_fastest normalize shift"
-_STRUCTURES = {
-    "additive": _structure(
+_FORMS = {
+    "additive": _form(
+        {
+            "z": "sources row",
+            "z_target": "targets row",
+            "attn": "2 row",
+            "bias": "row",
+            "edge_weight": "edges",
+            "attn_length": "padded",
+            "source": "sources 2 padded",
+            "target": "targets additive_parts padded",
+            "own_length": "targets padded",
+            "longest_length": "targets padded",
+            "longest": "int32 targets padded",
+            "out": "targets row",
+            "spread": "targets 2 padded",
+            "grad_out": "targets row",
+            "grad_rows": "targets row",
+            "grad_right": "targets padded",
+            "grad_length": "targets 2 padded",
+            "grad_longest": "padded sources",
+            "grad_z": "sources row",
+            "grad_z_target": "targets row",
+            "grad_attn": "2 row",
+            "grad_bias": "row",
+            "grad_edge_weight": "edges",
+            "partial": "pieces share",
+        },
         graph="graph",
         whole=_SIZES,
         real="kappa slope dropout",
         seed="seed",
-        arrays="z attn bias attn_length source target longest_length longest out spread "
-        "grad_out grad_rows grad_right grad_length grad_longest grad_z grad_attn grad_bias partial",
     ),
-    "dot_product": _structure(
+    "dot_product": _form(
+        {
+            "query": "targets row",
+            "key": "sources row",
+            "value": "sources row",
+            "edge_weight": "edges",
+            "query_length": "targets padded",
+            "length": "sources 2 padded",
+            "target": "targets dot_product_parts padded",
+            "longest_length": "targets 2 padded",
+            "longest": "int32 targets 2 padded",
+            "out": "targets row",
+            "spread": "targets 2 padded",
+            "grad_out": "targets row",
+            "grad_rows": "targets row",
+            "grad_length": "targets 2 padded",
+            "grad_longest": "2 padded sources",
+            "grad_query": "targets row",
+            "grad_key": "sources row",
+            "grad_value": "sources row",
+            "grad_edge_weight": "edges",
+        },
         graph="graph",
         whole=_SIZES,
         real="kappa dropout",
         seed="seed",
-        arrays="query key value length target longest_length longest out spread "
-        "grad_out grad_rows grad_length grad_longest grad_query grad_key grad_value",
     ),
-    "residual_elu": _structure(whole="size threads", real="scale", arrays="x y grad_out result"),
-    "row_measures": _structure(whole="rows width groups threads", arrays="x less group centers result"),
-    "smoothness": _structure(graph="graph", whole="width", arrays="x result"),
-    "sparse_product": _structure(order="order", whole="width threads", arrays="values dense bias result"),
-    "summary": _structure(whole="size threads", arrays="values result"),
+    "residual_elu": _form(
+        {"x": "size", "y": "size", "grad_out": "size", "result": "size"}, whole="size threads", real="scale"
+    ),
+    "row_measures": _form(
+        {
+            "x": "rows width",
+            "less": "rows width",
+            "group": "int64 rows",
+            "centers": "float64 centers width",
+            "result": "float64 4",
+        },
+        whole="rows width groups threads",
+    ),
+    "smoothness": _form({"x": "targets width", "result": "float64 2"}, graph="graph", whole="width"),
+    "sparse_product": _form(
+        {"values": "entries", "dense": "columns width", "bias": "width", "result": "rows width"},
+        order="order",
+        whole="width threads",
+    ),
+    "summary": _form({"values": "size", "result": "float64 3"}, whole="size threads"),
 }
 
 
@@ -91,9 +187,23 @@ def library() -> tuple[ctypes.CDLL | None, str]:
     if platform.machine() in ("x86_64", "AMD64") and torch.backends.cpu.get_cpu_capability() == "DEFAULT":
         return None, "the fused kernel needs a processor with AVX2"
     try:
-        return ctypes.CDLL(built.origin), ""
+        found = ctypes.CDLL(built.origin)
     except OSError as error:
         return None, f"the fused kernel cannot be loaded ({error})"
+    if not _fits(found):
+        return None, "the fused kernel was compiled from other sources (install lipgnn again)"
+    return found, ""
+
+
+def _fits(found: ctypes.CDLL) -> bool:
+    """Whether its structures are those of this module."""
+    sizes = {name: getattr(found, f"{name}_size", None) for name in _FORMS}
+    return all(size and size() == ctypes.sizeof(_FORMS[name].structure) for name, size in sizes.items())
+
+
+def padded(heads: int) -> int:
+    """The number of heads, filled up to whole vectors of four or eight, in which their values are computed."""
+    return 4 if heads <= 4 else -(-heads // 8) * 8
 
 
 def call(name: str, direction: str, dtype: torch.dtype, **values: Value) -> None:
@@ -103,20 +213,76 @@ def call(name: str, direction: str, dtype: torch.dtype, **values: Value) -> None
     ----------
     name, direction : which; the direction is "forward" or "backward".
     values : the members of its structure; arrays that are not used can be left out.
+
+    Raises
+    ------
+    UsageError : a type that it does not compute in.
+    DataError : an array that is not what it would be taken for.
     """
-    structure = _STRUCTURES[name]()
+    if dtype not in FLOATS:
+        raise UsageError(
+            f"The compiled kernels compute in float32 and float64, and got {_named(dtype)}.",
+            "Use float32, by .float(), and leave torch.autocast.",
+        )
+    form, sizes = _FORMS[name], _sizes(values)
+    structure = form.structure()
     for member, value in values.items():
+        if isinstance(value, torch.Tensor):
+            _check(name, member, value, form, dtype, sizes)
+            value = value.data_ptr()
         setattr(structure, member, _plain(value))
-    function = getattr(library()[0], f"{name}_{direction}_{str(dtype).removeprefix('torch.')}")
+    function = getattr(library()[0], f"{name}_{direction}_{_named(dtype)}")
     function(ctypes.byref(structure))
 
 
+def _sizes(values: dict[str, Value]) -> dict[str, int]:
+    """Everything that lengths of arrays are products of, by name."""
+    sizes = {name: int(value) for name, value in values.items() if isinstance(value, int)}
+    if graph := values.get("graph"):
+        pieces = max(len(graph.incoming.pieces), len(graph.outgoing.pieces)) - 1
+        sizes |= {"sources": graph.num_sources, "targets": graph.num_targets, "edges": graph.num_edges}
+        sizes |= {"pieces": pieces}
+    if order := values.get("order"):
+        sizes |= {"rows": len(order.start) - 1, "entries": len(order.other), "columns": order.others}
+    if heads := sizes.get("heads"):
+        if heads > MOST_HEADS or (sizes["heads_fastest"] and heads not in VECTOR_HEADS):
+            raise UsageError(f"The fused kernel has no room for {heads} heads in this order.", "Use --kernel dgl.")
+        row, parts = heads * sizes["width"], sizes["normalize"]
+        sizes |= {"row": row, "padded": padded(heads), "share": 3 * row + padded(heads)}
+        sizes |= {
+            "additive_parts": 3 + parts + 2 * sizes["shift"],
+            "dot_product_parts": 2 + 2 * (parts + sizes["shift"]),
+        }
+    if groups := sizes.get("groups"):
+        sizes["centers"] = groups + 1
+    return sizes
+
+
+def _check(name: str, member: str, array: torch.Tensor, form: _Form, dtype: torch.dtype, sizes: dict[str, int]) -> None:
+    """Refuse an array that is not what the compiled code takes it for."""
+    if member not in form.arrays:
+        return  # and let the structure refuse the name
+    own, factors = form.arrays[member]
+    expected = math.prod(sizes[factor] if factor in sizes else int(factor) for factor in factors)
+    own = own or dtype
+    if array.dtype == own and array.numel() == expected and array.is_cpu and array.is_contiguous():
+        return
+    layout = "" if array.is_contiguous() else ", not in one piece"
+    raise DataError(
+        f"{name} needs {member} as {expected} values of {_named(own)} in one piece on the CPU, and got "
+        f"{array.numel()} of {_named(array.dtype)}, shape {tuple(array.shape)}, on {array.device}{layout}.",
+        "Give features with a row for every node, of one type, on the device of the graph.",
+    )
+
+
+def _named(dtype: torch.dtype) -> str:
+    return str(dtype).removeprefix("torch.")
+
+
 def _plain(value: Value) -> ctypes.Structure | int | float:
-    if isinstance(value, torch.Tensor):
-        return value.data_ptr()
     if isinstance(value, EdgeOrder):
         return _EdgeOrder.of(value)
     if isinstance(value, Adjacency):
         orders = _EdgeOrder.of(value.incoming), _EdgeOrder.of(value.outgoing)
-        return _Graph(value.num_nodes, value.num_edges, *orders, torch.get_num_threads())
+        return _Graph(value.num_sources, value.num_targets, value.num_edges, *orders, torch.get_num_threads())
     return value

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import torch
 from torch import nn
-from torch.autograd.function import FunctionCtx, once_differentiable
+from torch.autograd.function import FunctionCtx
 
+from lipgnn.errors import DataError
 from lipgnn.kernels import fused, native
 from lipgnn.kernels.choice import implementation
 
@@ -19,7 +20,10 @@ def add_activated(
     ----------
     kernel : "auto", "dgl", "fused" or "triton"; the fused one has a fused ELU.
     """
-    if type(activation) is nn.ELU and activation.alpha == 1 and implementation(kernel, y.device) is fused:
+    elu = type(activation) is nn.ELU and activation.alpha == 1
+    # Under torch.autocast either may have any type.
+    alike = y.dtype in native.FLOATS and (x is None or x.dtype == y.dtype)
+    if elu and alike and implementation(kernel, y.device) is fused:
         return residual_elu(x, y, scale)
     activated = activation(y)
     activated = activated if scale == 1 else scale * activated
@@ -32,24 +36,35 @@ def residual_elu(x: torch.Tensor | None, y: torch.Tensor, scale: float) -> torch
     Parameters
     ----------
     x, y : of one shape and floating-point type.
+
+    Raises
+    ------
+    DataError : x and y of different shapes or types.
     """
+    if x is not None and (x.shape != y.shape or x.dtype != y.dtype or x.device != y.device):
+        raise DataError(
+            f"x and y must have one shape and type, and are {tuple(x.shape)} of {x.dtype} on {x.device} and "
+            f"{tuple(y.shape)} of {y.dtype} on {y.device}.",
+        )
     return _ResidualElu.apply(x, y, scale)
 
 
 class _ResidualElu(torch.autograd.Function):
     @staticmethod
     def forward(ctx: FunctionCtx, x: torch.Tensor | None, y: torch.Tensor, scale: float) -> torch.Tensor:
-        y = y.contiguous()
         ctx.save_for_backward(y)
         ctx.scale, ctx.adds = scale, x is not None
         added = {"x": x.contiguous()} if ctx.adds else {}
-        return _run("forward", y, scale, **added)
+        return _run("forward", y.contiguous(), scale, **added)
 
     @staticmethod
-    @once_differentiable
     def backward(ctx: FunctionCtx, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, torch.Tensor, None]:
         (y,) = ctx.saved_tensors
-        grad_y = _run("backward", y, ctx.scale, grad_out=grad_out.contiguous())
+        if torch.is_grad_enabled():
+            # Gradients that will be differentiated again, in operations that torch can.
+            slope = torch.where(y > 0, torch.ones_like(y), torch.exp(y.clamp(max=0)))
+            return grad_out if ctx.adds else None, ctx.scale * grad_out * slope, None
+        grad_y = _run("backward", y.contiguous(), ctx.scale, grad_out=grad_out.contiguous())
         return grad_out if ctx.adds else None, grad_y, None
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import torch
 
+from lipgnn.errors import DataError
 from lipgnn.kernels import native
 
 
@@ -19,9 +20,21 @@ def row_measures(
     x : M, (N, W).
     groups : (N,) int64 from 0 on, the number of every row's group; without them all rows are one.
     less : (N, W), what is taken off x to give M.
+
+    Raises
+    ------
+    DataError : arrays that do not fit each other, or a number below 0.
     """
+    least, most = (0, 0) if groups is None or not len(groups) else map(int, groups.aminmax())
+    fits = x.dim() == 2 and (less is None or less.shape == x.shape) and (groups is None or groups.shape == x.shape[:1])
+    if not fits or least < 0:
+        raise DataError(
+            f"x must be (N, W), what is taken off it too, and groups (N,) from 0 on; x is {tuple(x.shape)}, "
+            f"less {less if less is None else tuple(less.shape)}, groups "
+            f"{groups if groups is None else tuple(groups.shape)} from {least} to {most}.",
+        )
     result = torch.empty(4, dtype=torch.float64, device=x.device)
-    count = 1 if groups is None or not len(groups) else int(groups.max()) + 1
+    count = most + 1
     arrays = {name: array.contiguous() for name, array in (("group", groups), ("less", less)) if array is not None}
     native.call(
         "row_measures",

@@ -9,13 +9,10 @@ import torch
 from lipgnn.errors import UsageError
 from lipgnn.kernels import native
 from lipgnn.kernels.adjacency import Adjacency
+from lipgnn.kernels.native import MOST_HEADS, VECTOR_HEADS
 
 # Exponentials of scores up to this size can be summed in float32 without taking off the largest score first.
 _SAFE_SCORE = 60.0
-# Heads that fill one vector.
-VECTOR_HEADS = (4, 8)
-# The compiled kernel has room for the values of so many (WidthFastest in native/rows.h).
-MOST_HEADS = 1024
 
 
 class Step:
@@ -25,29 +22,36 @@ class Step:
     ----------
     layout : that of the features.
     settings : sizes and switches.
-    kept : arrays by name.
+    given : arrays by name, as they came in and in the order of memory.
+    kept : further arrays by name, which are filled on the way.
     """
 
     form: str
 
-    def __init__(self, features: torch.Tensor, kappa: float | None, **numbers: Any):
+    def __init__(self, adjacency: Adjacency, features: torch.Tensor, kappa: float | None, **numbers: Any):
+        self.adjacency = adjacency
         self.layout = Layout(features)
         self.settings = self.layout.settings(kappa, **numbers)
+        self.given: dict[str, torch.Tensor] = {}
         self.kept: dict[str, torch.Tensor] = {}
         self._features = features
 
-    def forward(self, adjacency: Adjacency, **more: torch.Tensor) -> torch.Tensor:
-        """The output, (N, H, D); `kept` is filled."""
-        features = self._features
-        out = features.new_empty(features.shape)
-        values = {**self.settings, **self.kept, **more}
-        native.call(self.form, "forward", features.dtype, graph=adjacency, **values, out=out)
+    def forward(self, **more: torch.Tensor) -> torch.Tensor:
+        """The output, (targets, H, D); `kept` is filled."""
+        features, targets = self._features, self.adjacency.num_targets
+        out = features.new_empty(targets, self.layout.num_heads, self.layout.width)
+        self.run("forward", **more, out=out)
         return out
 
-    def spread(self, adjacency: Adjacency) -> tuple[torch.Tensor, torch.Tensor]:
-        """Entropy and largest of every target's weights, (N, H)."""
-        found = self._features.new_empty(self.layout.nodes, 2, self.layout.padded)
-        self.forward(adjacency, spread=found)
+    def run(self, direction: str, **more: torch.Tensor) -> None:
+        """Call the kernel, with further arrays."""
+        values = {**self.settings, **self.given, **self.kept, **more}
+        native.call(self.form, direction, self._features.dtype, graph=self.adjacency, **values)
+
+    def spread(self) -> tuple[torch.Tensor, torch.Tensor]:
+        """Entropy and largest of every target's weights, (targets, H)."""
+        found = self._features.new_empty(self.adjacency.num_targets, 2, self.layout.padded)
+        self.forward(spread=found)
         entropy, largest = found[..., : self.layout.num_heads].unbind(1)
         return entropy, largest
 
@@ -56,47 +60,77 @@ class AdditiveStep(Step):
     form = "additive"
 
     def __init__(
-        self, z: torch.Tensor, attn_l: torch.Tensor, attn_r: torch.Tensor, kappa: float | None, **numbers: Any
+        self,
+        adjacency: Adjacency,
+        z: torch.Tensor,
+        z_target: torch.Tensor | None,
+        attn_l: torch.Tensor,
+        attn_r: torch.Tensor,
+        edge_weight: torch.Tensor | None,
+        kappa: float | None,
+        **numbers: Any,
     ):
-        super().__init__(z, kappa, **numbers)
-        layout, nodes, heads = self.layout, self.layout.nodes, self.layout.padded
+        super().__init__(adjacency, z, kappa, **numbers)
+        layout = self.layout
+        self.given = {"z": layout.rows(z), "attn": torch.stack([layout.rows(attn_l), layout.rows(attn_r)])}
+        if z_target is not None:
+            self.given["z_target"] = layout.rows(z_target)
+        if edge_weight is not None:
+            self.given["edge_weight"] = edge_weight.contiguous()
+
+    def forward(self, **more: torch.Tensor) -> torch.Tensor:
+        """The output, (targets, H, D); `kept` is filled."""
+        z, heads, targets = self._features, self.layout.padded, self.adjacency.num_targets
+        normalize, shift = self.settings["normalize"], self.settings["shift"]
         self.kept = {
-            "z": layout.rows(z),
-            "attn": torch.stack([layout.rows(attn_l), layout.rows(attn_r)]),
-            "source": z.new_empty(nodes, 2, heads),
-            "target": z.new_empty(nodes, 3 + self.settings["normalize"] + 2 * self.settings["shift"], heads),
+            "source": z.new_empty(self.adjacency.num_sources, 2, heads),
+            "target": z.new_empty(targets, 3 + normalize + 2 * shift, heads),
         }
-        if kappa:
+        if normalize:
             self.kept["attn_length"] = z.new_empty(heads)
-            self.kept["longest_length"] = z.new_empty(nodes, heads)
-            self.kept["longest"] = z.new_empty(nodes, heads, dtype=torch.int32)
+            self.kept["longest_length"] = z.new_empty(targets, heads)
+            self.kept["longest"] = z.new_empty(targets, heads, dtype=torch.int32)
+            if "z_target" in self.given:
+                self.kept["own_length"] = z.new_empty(targets, heads)
+        return super().forward(**more)
 
 
 class DotProductStep(Step):
     form = "dot_product"
 
     def __init__(
-        self, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, kappa: float | None, **numbers: Any
+        self,
+        adjacency: Adjacency,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        edge_weight: torch.Tensor | None,
+        kappa: float | None,
+        **numbers: Any,
     ):
-        super().__init__(query, kappa, **numbers)
-        layout, nodes, heads = self.layout, self.layout.nodes, self.layout.padded
-        self.kept = {
-            "query": layout.rows(query),
-            "key": layout.rows(key),
-            "value": layout.rows(value),
-            "target": query.new_empty(nodes, 2 + 2 * self.settings["normalize"] + 2 * self.settings["shift"], heads),
-        }
-        if kappa:
-            self.kept["length"] = query.new_empty(nodes, 3, heads)
-            self.kept["longest_length"] = query.new_empty(nodes, 2, heads)
-            self.kept["longest"] = query.new_empty(nodes, 2, heads, dtype=torch.int32)
+        super().__init__(adjacency, query, kappa, **numbers)
+        self.given = {name: self.layout.rows(x) for name, x in (("query", query), ("key", key), ("value", value))}
+        if edge_weight is not None:
+            self.given["edge_weight"] = edge_weight.contiguous()
+
+    def forward(self, **more: torch.Tensor) -> torch.Tensor:
+        """The output, (targets, H, D); `kept` is filled."""
+        query, heads, targets = self._features, self.layout.padded, self.adjacency.num_targets
+        normalize, shift = self.settings["normalize"], self.settings["shift"]
+        self.kept = {"target": query.new_empty(targets, 2 + 2 * normalize + 2 * shift, heads)}
+        if normalize:
+            self.kept["query_length"] = query.new_empty(targets, heads)
+            self.kept["length"] = query.new_empty(self.adjacency.num_sources, 2, heads)
+            self.kept["longest_length"] = query.new_empty(targets, 2, heads)
+            self.kept["longest"] = query.new_empty(targets, 2, heads, dtype=torch.int32)
+        return super().forward(**more)
 
 
 class Layout:
     """How features (N, H, D) lie in memory, and the same order for what belongs to them."""
 
     def __init__(self, features: torch.Tensor):
-        self.nodes, self.num_heads, self.width = features.shape
+        self.num_heads, self.width = features.shape[1:]
         if self.num_heads > MOST_HEADS:
             raise UsageError(
                 f"The fused kernel takes up to {MOST_HEADS} heads, got {self.num_heads}.", "Use --kernel dgl."
@@ -104,8 +138,7 @@ class Layout:
         self.size = self.num_heads * self.width
         lies_so = self.num_heads in VECTOR_HEADS and features.transpose(1, 2).is_contiguous()
         self.heads_fastest = lies_so and not features.is_contiguous()
-        # Values of heads are computed in vectors of four or eight.
-        self.padded = 4 if self.num_heads <= 4 else -(-self.num_heads // 8) * 8
+        self.padded = native.padded(self.num_heads)
 
     def rows(self, features: torch.Tensor) -> torch.Tensor:
         """(…, H, D) → rows (…, H·D) in the order of memory."""

@@ -13,7 +13,7 @@ def summarize(x: torch.Tensor) -> torch.Tensor:
     In single precision the squares of small numbers would vanish: those below 1e-19 are zero.
     """
     x = x.detach()
-    if fused.obstacle(x.device):
+    if fused.obstacle(x.device) or x.dtype not in native.FLOATS:
         sizes = x.abs()
         norm = torch.linalg.vector_norm(x, dtype=torch.float64)
         return torch.stack([norm, sizes.mean(dtype=torch.float64), sizes.max().double()])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import torch
 from torch import nn
-from torch.autograd.function import once_differentiable
 
+from lipgnn.errors import UsageError
+from lipgnn.kernels.once import differentiable_once
 from lipgnn.network.recompute import Randomness, buffers_kept
 from lipgnn.nn.spread import Spread
 from lipgnn.runtime import dgl
@@ -84,6 +86,11 @@ def run_reversible(blocks: Sequence[ReversibleBlock], graph: dgl.DGLGraph, x: to
     return _Stack.apply(x, graph, blocks, *(p for block in blocks for p in block.parameters()))
 
 
+NO_SECOND = UsageError(
+    "Reversible networks have no second derivatives, and one was asked for.", "Use another --stack than reversible."
+)
+
+
 class _Stack(torch.autograd.Function):
     """All blocks as one operation; the parameters are its inputs so that their gradients take autograd's usual way."""
 
@@ -106,7 +113,7 @@ class _Stack(torch.autograd.Function):
         return y
 
     @staticmethod
-    @once_differentiable
+    @partial(differentiable_once, refusal=NO_SECOND)
     def backward(ctx: Any, gradient: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         y1, y2 = halves(ctx.saved_tensors[0])
         d1, d2 = halves(gradient)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from types import ModuleType
 from typing import Any
 
@@ -9,14 +10,16 @@ import torch
 from torch import nn
 
 from lipgnn.catalog import parse_norm
-from lipgnn.errors import DataError, UsageError
+from lipgnn.errors import UsageError
 from lipgnn.kernels import fused, implementation
-from lipgnn.kernels.steps import MOST_HEADS
+from lipgnn.kernels.native import MOST_HEADS
+from lipgnn.nn.ends import Ends, Features, autocasting, cast, check_edge_weight, check_in_degrees
+from lipgnn.nn.softmax import edge_softmax
 from lipgnn.nn.spread import Spread, spread_of
 from lipgnn.norms import Bound
 from lipgnn.norms.contract import certified, is_fused, is_local, keeps_statistics
 from lipgnn.norms.lengths import spectral_norm
-from lipgnn.runtime import PerGraph, dgl
+from lipgnn.runtime import dgl
 from lipgnn.spec.network import NetworkSpec
 
 fn = dgl.function
@@ -77,38 +80,76 @@ class AttentionConv(nn.Module):
         """Whether it is another function in training than in evaluation: if its score norm is."""
         return keeps_statistics(self.norm)
 
+    def set_allow_zero_in_degree(self, value: bool) -> None:
+        """Let nodes without in-edges pass, or not."""
+        self.allow_zero_in_degree = value
+
     def forward(
-        self, graph: dgl.DGLGraph, feat: torch.Tensor, get_attention: bool = False
+        self,
+        graph: dgl.DGLGraph,
+        feat: Features,
+        edge_weight: torch.Tensor | None = None,
+        get_attention: bool = False,
     ) -> torch.Tensor | tuple[torch.Tensor, torch.Tensor]:
         """Apply the layer.
 
         Parameters
         ----------
-        feat : (N, F).
-        get_attention : also return the attention weights, (E, H, 1).
+        graph : of one kind of edges: between nodes of one kind, from one kind to another, or a message-flow graph. A
+            graph of N sources has M targets, which are the same where there is one kind of nodes.
+        feat : (N, …, F), every … by itself, or a pair of the features of the sources and of the targets. Without a
+            pair the targets of a message-flow graph are the first of its sources, as in DGL.
+        edge_weight : (E,), what the attention weights are multiplied by, after softmax and dropout.
+        get_attention : also return the attention weights, (E, …, H, 1).
 
         Returns
         -------
-        (N, H, D), or the pair of it and the attention weights.
+        (M, …, H, D), or the pair of it and the attention weights.
+
+        Raises
+        ------
+        DataError : features or weights that do not fit the graph or the layer, or nodes without in-edges.
+        UsageError : a type other than float32 and float64, or a graph with several kinds of edges.
         """
-        check_in_degrees(graph, allow_zero=self.allow_zero_in_degree)
-        feat = self.feat_drop(feat)
-        # Fused kernels never hold the attention weights, which only the reference can show.
-        kernel = None if get_attention else self.kernel_on(feat.device)
-        if kernel:
-            dropout = self.attn_drop.p if self.attn_drop.training else 0.0
-            out = self._fused(kernel, graph, feat, dropout=dropout, seed=draw_seed(self.attn_drop))
+        kind = self._source_map.weight.device.type
+        if autocasting(kind):
+            # Attention is computed in the type of the weights; torch keeps its own softmax in float32 as well.
+            with torch.autocast(kind, enabled=False):
+                return self(graph, cast(feat, self._source_map.weight.dtype), edge_weight, get_attention)
+        ends = self._ends(graph, feat).dropped(self.feat_drop)
+        if edge_weight is not None:
+            check_edge_weight(graph, edge_weight, ends.source)
+        if ends.source.dim() == 2:
+            out, attention = self._attend(graph, ends, edge_weight, get_attention)
         else:
-            out, attention = self._reference(graph, feat)
-        out = self._with_passed(out, feat)
+            parts = [self._attend(graph, part, edge_weight, get_attention) for part in ends.slices()]
+            out, attention = (_stacked(each, ends.source.shape[1:-1]) for each in zip(*parts, strict=True))
+        out = self._with_passed(out, ends.target)
         return (out, attention) if get_attention else out
 
-    def spread(self, graph: dgl.DGLGraph, feat: torch.Tensor) -> Spread:
-        """How evenly every node's attention is spread, of a layer in evaluation; feat is (N, F)."""
-        if self.kernel_on(feat.device) is not fused:
-            return spread_of(graph, self(graph, feat, get_attention=True)[1].squeeze(-1))
+    def _ends(self, graph: dgl.DGLGraph, feat: Features) -> Ends:
+        widths = (self._source_map.in_features, self._target_map.in_features)
+        ends = Ends.of(graph, feat, like=self._source_map.weight, widths=widths)
         check_in_degrees(graph, allow_zero=self.allow_zero_in_degree)
-        return Spread(*self._fused_spread(graph, feat))
+        return ends
+
+    def _attend(
+        self, graph: dgl.DGLGraph, ends: Ends, edge_weight: torch.Tensor | None, get_attention: bool
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """The sums and, if they are asked for, the weights, of features (N, F)."""
+        # Fused kernels never hold the attention weights, which only the reference can show.
+        kernel = None if get_attention else self.kernel_on(ends.source.device)
+        if not kernel:
+            return self._reference(graph, ends, edge_weight)
+        dropout = self.attn_drop.p if self.attn_drop.training else 0.0
+        options = {"dropout": dropout, "seed": draw_seed(self.attn_drop), "edge_weight": edge_weight}
+        return self._fused(kernel, graph, ends, **options), None
+
+    def spread(self, graph: dgl.DGLGraph, feat: Features) -> Spread:
+        """How evenly every node's attention is spread, of a layer in evaluation; feat is (N, F), or a pair of such."""
+        if self.kernel_on(self._source_map.weight.device) is not fused:
+            return spread_of(graph, self(graph, feat, get_attention=True)[1].squeeze(-1))
+        return Spread(*self._fused_spread(graph, self._ends(graph, feat)))
 
     def kernel_on(self, device: torch.device) -> ModuleType | None:
         """The module of `lipgnn.kernels` to compute with, or None for the reference.
@@ -135,6 +176,8 @@ class AttentionConv(nn.Module):
         of all that enters the scores, one below the other: ‖Δy‖² = Σ_h ‖Δy_h‖² ≤ L² Σ_h ‖W_h Δx‖² = L² ‖W Δx‖², which
         is sharper than the sum over the norms of the heads.
         """
+        if graph.is_block or len(graph.ntypes) > 1:
+            return Bound.unknown("no bound is known where sources and targets are not the same nodes: use one graph")
         if self.norm is None:
             return Bound.unknown("plain attention is not Lipschitz: use --norm lip")
         attention = certified(self.norm, graph)
@@ -156,24 +199,34 @@ class AttentionConv(nn.Module):
         return is_fused(self.norm, self.attention)
 
     def _heads(self, x: torch.Tensor) -> torch.Tensor:
-        return x.view(-1, self.num_heads, self.out_feats)  # (N, H, D)
+        return x.unflatten(-1, (self.num_heads, self.out_feats))  # (N, …, H, D)
 
-    def _reference(self, graph: dgl.DGLGraph, feat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Σ_j α_ij v_j (N, H, D) and the weights after dropout (E, H, 1), by DGL's message passing."""
+    @property
+    def _source_map(self) -> nn.Linear:
+        """A map of the sources' features."""
         raise NotImplementedError
 
-    def _fused(
-        self, kernel: ModuleType, graph: dgl.DGLGraph, feat: torch.Tensor, *, dropout: float, seed: int
-    ) -> torch.Tensor:
-        """The same sums by a kernel."""
+    @property
+    def _target_map(self) -> nn.Linear:
+        """A map of the targets' features."""
         raise NotImplementedError
 
-    def _fused_spread(self, graph: dgl.DGLGraph, feat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Entropy and largest weight by the fused kernel, (N, H) each."""
+    def _reference(
+        self, graph: dgl.DGLGraph, ends: Ends, edge_weight: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        """Σ_j α_ij v_j (M, H, D) and the weights after dropout (E, H, 1), by DGL's message passing."""
         raise NotImplementedError
 
-    def _with_passed(self, out: torch.Tensor, feat: torch.Tensor) -> torch.Tensor:
-        """The output with what passes the attention by."""
+    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, ends: Ends, **more: Any) -> torch.Tensor:
+        """The same sums by a kernel, which is given dropout, seed and edge_weight."""
+        raise NotImplementedError
+
+    def _fused_spread(self, graph: dgl.DGLGraph, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
+        """Entropy and largest weight by the fused kernel, (M, H) each."""
+        raise NotImplementedError
+
+    def _with_passed(self, out: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        """The output with what passes the attention by, of the targets' features."""
         raise NotImplementedError
 
     @property
@@ -188,7 +241,11 @@ class AttentionConv(nn.Module):
 
 
 def aggregate(
-    graph: dgl.DGLGraph, scores: torch.Tensor, value: torch.Tensor, dropout: nn.Module
+    graph: dgl.DGLGraph,
+    scores: torch.Tensor,
+    value: torch.Tensor,
+    dropout: nn.Module,
+    edge_weight: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """Softmax over the in-edges of every node, then the weighted sum of the sources' values.
 
@@ -197,13 +254,16 @@ def aggregate(
     scores : (E, H, 1).
     value : (N, H, D).
     dropout : applied to the attention weights.
+    edge_weight : (E,), what they are multiplied by after that.
 
     Returns
     -------
-    the sums, (N, H, D), and the attention weights after dropout, (E, H, 1).
+    the sums, (M, H, D), and the attention weights after dropout and multiplied, (E, H, 1).
     """
     graph = graph.local_var()
-    attention = dropout(dgl.nn.functional.edge_softmax(graph, scores))
+    attention = dropout(edge_softmax(graph, scores))
+    if edge_weight is not None:
+        attention = attention * edge_weight.view(-1, 1, 1)
     graph.srcdata["value"] = value
     graph.edata["attention"] = attention
     graph.update_all(fn.u_mul_e("value", "attention", "m"), fn.sum("m", "out"))
@@ -230,18 +290,6 @@ def draw_seed(dropout: nn.Dropout) -> int:
     return int(torch.randint(2**63 - 1, (), device="cpu"))
 
 
-def check_in_degrees(graph: dgl.DGLGraph, *, allow_zero: bool) -> None:
-    """Refuse a graph with nodes that no edge enters, naming the first few."""
-    if allow_zero:
-        return
-    empty = _without_in_edges(graph)
-    if empty:
-        names = ", ".join(map(str, empty[:5]))
-        raise DataError(
-            f"{len(empty)} node(s) have no in-edge, the first: {names}; attention over no neighbour is undefined.",
-            "Add self-loops with dgl.add_self_loop(graph), or pass allow_zero_in_degree=True.",
-        )
-
-
-# Once a graph: on a GPU the answer has to be waited for, and a deep network asks in every layer.
-_without_in_edges = PerGraph(lambda graph: (graph.in_degrees() == 0).nonzero().flatten().tolist())
+def _stacked(parts: Sequence[torch.Tensor | None], shape: torch.Size) -> torch.Tensor | None:
+    """(N, H, D) of every part → (N, …, H, D)."""
+    return None if parts[0] is None else torch.stack(parts, dim=1).unflatten(1, shape)

@@ -6,6 +6,7 @@ import torch
 from torch import nn
 
 from lipgnn.kernels import fused, implementation
+from lipgnn.kernels.native import FLOATS
 from lipgnn.kernels.sparse import sparse_linear
 
 
@@ -29,7 +30,7 @@ class FeatureLinear(nn.Linear):
         if not x.is_sparse:
             return super().forward(self.dropout(x))
         values = self.dropout(x.values())
-        if implementation(self.kernel, x.device) is fused:
+        if values.dtype == self.weight.dtype in FLOATS and implementation(self.kernel, x.device) is fused:
             return sparse_linear(x, values, self.weight, self.bias)
         x = torch.sparse_coo_tensor(
             x.indices(), values, x.shape, device=x.device, is_coalesced=True, check_invariants=False

@@ -13,6 +13,7 @@ from lipgnn.catalog import ADDITIVE
 from lipgnn.kernels import fused
 from lipgnn.nn.activations import largest_slope
 from lipgnn.nn.attention import AttentionConv, aggregate, project
+from lipgnn.nn.ends import Ends
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.norms import Bound, score_norm
 from lipgnn.norms.bound import product
@@ -29,14 +30,18 @@ class GATConv(AttentionConv):
 
         t_ij = a_l·z_j + a_r·z_i,   α_ij = softmax_{j∈N(i)} LeakyReLU(norm(t_ij)),   y_i = Σ_j α_ij z_j + b
 
-    A drop-in for `dgl.nn.GATConv`: same arguments, same `state_dict`, and the same output when `norm` is None.
-    Self-loops are the caller's duty; `lipgnn.datasets` adds them.
+    A drop-in for `dgl.nn.GATConv`: same arguments in the same order, same `state_dict`, and the same output when `norm`
+    is None, on graphs of one kind of nodes, from one kind to another, on message-flow graphs, and inside
+    `dgl.nn.HeteroGraphConv`; with edge weights; and for features (N, …, F). What differs: errors are those of
+    `lipgnn.errors`; float16 and bfloat16 are refused on the CPU, and under torch.autocast the layer computes in the
+    type of its weights. Self-loops are the caller's duty; `lipgnn.datasets` adds them.
 
     Reference: Veličković et al., "Graph Attention Networks", ICLR 2018, equations 1 to 5.
 
     Parameters
     ----------
-    in_feats, out_feats, num_heads : input width F, width D of one head, number of heads H.
+    in_feats, out_feats, num_heads : input width F, or the pair of that of sources and that of targets, which then have
+        maps of their own; width D of one head, number of heads H.
     feat_drop, attn_drop : dropout on the input and on the attention weights.
     negative_slope : of the LeakyReLU on the scores.
     residual : add the input, through a linear map where the widths differ.
@@ -44,7 +49,8 @@ class GATConv(AttentionConv):
     allow_zero_in_degree : let nodes without in-edges pass; their output is the bias alone.
     bias : add a learned bias.
     norm : None, "lip" (LipschitzNorm), another name of `lipgnn.catalog.SCORE_NORMS` for additive scores, such as its
-        variants "lip-all-heads", "lip-source" and "lip-released", or a module called as `norm(graph, scores, z, attn)`.
+        variants "lip-all-heads", "lip-source" and "lip-released", or a module called as `norm(graph, scores, z, attn)`,
+        z being a pair of those of sources and targets where these are not the same nodes.
     kappa : κ of LipschitzNorm; used with norms given by name only.
     kernel : "auto", "dgl", "fused" or "triton": what computes the attention (see `lipgnn.kernels`).
     """
@@ -53,7 +59,7 @@ class GATConv(AttentionConv):
 
     def __init__(
         self,
-        in_feats: int,
+        in_feats: int | tuple[int, int],
         out_feats: int,
         num_heads: int,
         feat_drop: float = 0.0,
@@ -77,15 +83,19 @@ class GATConv(AttentionConv):
             norm=score_norm(norm, ADDITIVE, kappa=kappa),
             kernel=kernel,
         )
-        self.fc = nn.Linear(in_feats, num_heads * out_feats, bias=False)
+        # With the names that DGL gives them.
+        widths = {"fc_src": in_feats[0], "fc_dst": in_feats[1]} if isinstance(in_feats, tuple) else {"fc": in_feats}
+        for name, width in widths.items():
+            self.add_module(name, nn.Linear(width, num_heads * out_feats, bias=False))
+        target_feats = self._target_map.in_features
         self.attn_l = nn.Parameter(torch.empty(1, num_heads, out_feats))
         self.attn_r = nn.Parameter(torch.empty(1, num_heads, out_feats))
         self.leaky_relu = nn.LeakyReLU(negative_slope)
         self.activation = activation
         # As in DGL, a linear residual carries the bias, so that state dicts agree.
-        linear_residual = residual and in_feats != num_heads * out_feats
+        linear_residual = residual and target_feats != num_heads * out_feats
         if linear_residual:
-            self.res_fc = nn.Linear(in_feats, num_heads * out_feats, bias=bias)
+            self.res_fc = nn.Linear(target_feats, num_heads * out_feats, bias=bias)
         else:
             self.res_fc = nn.Identity() if residual else None
         own_bias = bias and not linear_residual
@@ -95,7 +105,8 @@ class GATConv(AttentionConv):
     def reset_parameters(self) -> None:
         """Draw new weights: Glorot normal with the gain of ReLU, as DGL does; biases zero."""
         gain = nn.init.calculate_gain("relu")
-        for weight in (self.fc.weight, self.attn_l, self.attn_r):
+        maps = [self._source_map] if self._target_map is self._source_map else [self._source_map, self._target_map]
+        for weight in (*(linear.weight for linear in maps), self.attn_l, self.attn_r):
             nn.init.xavier_normal_(weight, gain=gain)
         if isinstance(self.res_fc, nn.Linear):
             nn.init.xavier_normal_(self.res_fc.weight, gain=gain)
@@ -104,64 +115,90 @@ class GATConv(AttentionConv):
         if self.bias is not None:
             nn.init.zeros_(self.bias)
 
-    def _reference(self, graph: dgl.DGLGraph, feat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        z = self._heads(self.fc(feat))  # (N, H, D)
-        scores = self.leaky_relu(self.scores(graph, z))  # (E, H, 1)
-        out, attention = aggregate(graph, scores, z, self.attn_drop)
+    def _reference(
+        self, graph: dgl.DGLGraph, ends: Ends, edge_weight: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        z, target = self._projected(ends, heads_fastest=False)  # (N, H, D)
+        scores = self.leaky_relu(self.scores(graph, z, target))  # (E, H, 1)
+        out, attention = aggregate(graph, scores, z, self.attn_drop, edge_weight)
         if self.bias is not None:
             out = out + self.bias.view(1, self.num_heads, self.out_feats)
         return out, attention
 
-    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, feat: torch.Tensor, **dropped: Any) -> torch.Tensor:
+    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, ends: Ends, **more: Any) -> torch.Tensor:
         bias = None if self.bias is None else self.bias.view(self.num_heads, self.out_feats)
-        return kernel.additive(graph, **self._arguments(kernel, feat), bias=bias, **dropped)
+        return kernel.additive(graph, **self._arguments(kernel, ends), bias=bias, **more)
 
-    def _fused_spread(self, graph: dgl.DGLGraph, feat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return fused.additive_spread(graph, **self._arguments(fused, feat))
+    def _fused_spread(self, graph: dgl.DGLGraph, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
+        return fused.additive_spread(graph, **self._arguments(fused, ends))
 
-    def _arguments(self, kernel: ModuleType, feat: torch.Tensor) -> dict[str, torch.Tensor | float | None]:
-        heads_fastest = kernel.heads_fastest(self.num_heads, self.out_feats)
+    @property
+    def _source_map(self) -> nn.Linear:
+        return self.fc if hasattr(self, "fc") else self.fc_src
+
+    @property
+    def _target_map(self) -> nn.Linear:
+        return self.fc if hasattr(self, "fc") else self.fc_dst
+
+    def _projected(self, ends: Ends, *, heads_fastest: bool) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """z of the sources, (N, H, D), and of the targets, (M, H, D), None where these are the same."""
+        z = project(self._source_map, ends.source, self.num_heads, heads_fastest=heads_fastest)
+        if ends.target is ends.source and self._target_map is self._source_map:
+            return z, None
+        if ends.shared and self._target_map is self._source_map:
+            return z, z[: len(ends.target)]
+        return z, project(self._target_map, ends.target, self.num_heads, heads_fastest=heads_fastest)
+
+    def _arguments(self, kernel: ModuleType, ends: Ends) -> dict[str, torch.Tensor | float | None]:
+        z, target = self._projected(ends, heads_fastest=kernel.heads_fastest(self.num_heads, self.out_feats))
         return {
-            "z": project(self.fc, feat, self.num_heads, heads_fastest=heads_fastest),
+            "z": z,
+            "target": target,
             "attn_l": self.attn_l,
             "attn_r": self.attn_r,
             "kappa": self._kappa,
             "negative_slope": self.leaky_relu.negative_slope,
         }
 
-    def _with_passed(self, out: torch.Tensor, feat: torch.Tensor) -> torch.Tensor:
+    def _with_passed(self, out: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         if self.res_fc is not None:
-            out = out + self._heads(self.res_fc(feat))
+            out = out + self._heads(self.res_fc(target))
         return out if self.activation is None else self.activation(out)
 
     @property
     def _fits_kernels(self) -> bool:
         return super()._fits_kernels and self.leaky_relu.negative_slope >= 0
 
-    def scores(self, graph: dgl.DGLGraph, z: torch.Tensor) -> torch.Tensor:
-        """Normalized scores of all edges before the LeakyReLU, (E, H, 1), from z of shape (N, H, D)."""
+    def scores(self, graph: dgl.DGLGraph, z: torch.Tensor, target: torch.Tensor | None = None) -> torch.Tensor:
+        """Normalized scores of all edges before the LeakyReLU, (E, H, 1), from z of shape (N, H, D).
+
+        `target` is that of the targets, (M, H, D), where these are not the same nodes.
+        """
+        own = z if target is None else target
         graph = graph.local_var()
         graph.srcdata["left"] = (z * self.attn_l).sum(dim=-1, keepdim=True)  # (N, H, 1)
-        graph.dstdata["right"] = (z * self.attn_r).sum(dim=-1, keepdim=True)
+        graph.dstdata["right"] = (own * self.attn_r).sum(dim=-1, keepdim=True)
         graph.apply_edges(fn.u_add_v("left", "right", "scores"))
         if self.norm is None:
             return graph.edata["scores"]
-        return self.norm(graph, graph.edata["scores"], z, torch.cat([self.attn_l, self.attn_r], dim=-1))
+        attn = torch.cat([self.attn_l, self.attn_r], dim=-1)
+        return self.norm(graph, graph.edata["scores"], z if target is None else (z, target), attn)
 
     @property
     def maps(self) -> list[LinearMap]:
         """The linear maps of its features: W of every head, and that of a linear residual."""
         residual = [LinearMap(self.res_fc, last=True)] if isinstance(self.res_fc, nn.Linear) else []
-        return [self.value_map, *residual]
+        target = [] if hasattr(self, "fc") else [LinearMap(self.fc_dst, heads=self.num_heads)]
+        return [self.value_map, *target, *residual]
 
     @property
     def value_map(self) -> LinearMap:
         """The map from features to what attention adds up."""
-        return LinearMap(self.fc, heads=self.num_heads, bias_owner=self, last=True)
+        return LinearMap(self._source_map, heads=self.num_heads, bias_owner=self, last=True)
 
     def values(self, x: torch.Tensor) -> torch.Tensor:
         """W x of all heads side by side, (N, F) → (N, H·D)."""
-        return self.fc(x)
+        return self._source_map(x)
 
     def certified(self, graph: dgl.DGLGraph) -> Bound:
         """The Lipschitz constant of the layer on `graph`.
@@ -172,6 +209,8 @@ class GATConv(AttentionConv):
         slope of the activation. There is none without a norm that gives one, since plain attention is not Lipschitz,
         and none for a LeakyReLU steeper than 1, for which the theorem does not hold.
         """
+        if not hasattr(self, "fc"):
+            return Bound.unknown("no bound is known where sources and targets have maps of their own: use one width")
         slope = self.leaky_relu.negative_slope
         if abs(slope) > 1:
             return Bound.unknown(f"no bound is known for negative_slope {slope}: use one between -1 and 1")
@@ -179,7 +218,7 @@ class GATConv(AttentionConv):
 
     @property
     def _projection(self) -> torch.Tensor:
-        return self.fc.weight
+        return self._source_map.weight
 
     @property
     def _passed_bound(self) -> float:

@@ -12,6 +12,7 @@ from torch import nn
 from lipgnn.catalog import DOT_PRODUCT
 from lipgnn.kernels import fused
 from lipgnn.nn.attention import AttentionConv, aggregate, project
+from lipgnn.nn.ends import Ends
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.norms import score_norm
 from lipgnn.norms.lengths import spectral_norm
@@ -29,13 +30,17 @@ class TransformerConv(AttentionConv):
         α_ij = softmax_{j∈N(i)} ( q_i·k_j / √D ),   y_i = Σ_j α_ij v_j + W_skip x_i + b_skip
 
     With `norm="lip"` the scores are those of `DotProductLipschitzNorm` instead. Equal to PyTorch Geometric's
-    layer of the same name when its `lin_query, lin_key, lin_value, lin_skip` are copied over.
+    layer of the same name when its `lin_query, lin_key, lin_value, lin_skip` are copied over, also from nodes of one
+    kind to nodes of another. Of its options there are not: `beta`, a learned gate between skip and attention, which is
+    not Lipschitz; `edge_dim`, features of edges; `concat=False`, which is `.mean(dim=-2)` of the output, before the
+    skip is added.
 
     Reference: Shi et al., "Masked Label Prediction", IJCAI 2021, equations 3 and 4.
 
     Parameters
     ----------
-    in_feats, out_feats, num_heads : input width F, width D of one head, number of heads H.
+    in_feats, out_feats, num_heads : input width F, or the pair of that of sources and that of targets; width D of one
+        head, number of heads H.
     feat_drop, attn_drop : dropout on the input and on the attention weights.
     skip : add the linear skip.
     bias : biases in all four maps.
@@ -51,7 +56,7 @@ class TransformerConv(AttentionConv):
 
     def __init__(
         self,
-        in_feats: int,
+        in_feats: int | tuple[int, int],
         out_feats: int,
         num_heads: int,
         feat_drop: float = 0.0,
@@ -76,10 +81,11 @@ class TransformerConv(AttentionConv):
             kernel=kernel,
         )
         width = num_heads * out_feats
-        self.query = nn.Linear(in_feats, width, bias=bias)
-        self.key = nn.Linear(in_feats, width, bias=bias)
-        self.value = nn.Linear(in_feats, width, bias=bias)
-        self.skip = nn.Linear(in_feats, width, bias=bias) if skip else None
+        source_feats, target_feats = in_feats if isinstance(in_feats, tuple) else (in_feats, in_feats)
+        self.query = nn.Linear(target_feats, width, bias=bias)
+        self.key = nn.Linear(source_feats, width, bias=bias)
+        self.value = nn.Linear(source_feats, width, bias=bias)
+        self.skip = nn.Linear(target_feats, width, bias=bias) if skip else None
         self.reset_parameters()
 
     @classmethod
@@ -94,26 +100,39 @@ class TransformerConv(AttentionConv):
             if linear.bias is not None:
                 nn.init.zeros_(linear.bias)
 
-    def _reference(self, graph: dgl.DGLGraph, feat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        query, key, value = (self._heads(linear(feat)) for linear in (self.query, self.key, self.value))
-        return aggregate(graph, self.scores(graph, query, key, value), value, self.attn_drop)
+    @property
+    def _source_map(self) -> nn.Linear:
+        return self.key
 
-    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, feat: torch.Tensor, **dropped: Any) -> torch.Tensor:
-        return kernel.dot_product(graph, *self._projected(kernel, feat), kappa=self._kappa, **dropped)
+    @property
+    def _target_map(self) -> nn.Linear:
+        return self.query
 
-    def _fused_spread(self, graph: dgl.DGLGraph, feat: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        return fused.dot_product_spread(graph, *self._projected(fused, feat), kappa=self._kappa)
+    def _reference(
+        self, graph: dgl.DGLGraph, ends: Ends, edge_weight: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor]:
+        query, key, value = self._projected(ends, heads_fastest=False)
+        return aggregate(graph, self.scores(graph, query, key, value), value, self.attn_drop, edge_weight)
 
-    def _projected(self, kernel: ModuleType, feat: torch.Tensor) -> list[torch.Tensor]:
+    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, ends: Ends, **more: Any) -> torch.Tensor:
         heads_fastest = kernel.heads_fastest(self.num_heads, self.out_feats)
-        maps = (self.query, self.key, self.value)
-        return [project(linear, feat, self.num_heads, heads_fastest=heads_fastest) for linear in maps]
+        projected = self._projected(ends, heads_fastest=heads_fastest)
+        return kernel.dot_product(graph, *projected, kappa=self._kappa, **more)
 
-    def _with_passed(self, out: torch.Tensor, feat: torch.Tensor) -> torch.Tensor:
-        return out if self.skip is None else out + self._heads(self.skip(feat))
+    def _fused_spread(self, graph: dgl.DGLGraph, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
+        heads_fastest = fused.heads_fastest(self.num_heads, self.out_feats)
+        return fused.dot_product_spread(graph, *self._projected(ends, heads_fastest=heads_fastest), kappa=self._kappa)
+
+    def _projected(self, ends: Ends, *, heads_fastest: bool) -> list[torch.Tensor]:
+        """Query (M, H, D) of the targets, key and value (N, H, D) of the sources."""
+        maps = ((self.query, ends.target), (self.key, ends.source), (self.value, ends.source))
+        return [project(linear, x, self.num_heads, heads_fastest=heads_fastest) for linear, x in maps]
+
+    def _with_passed(self, out: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
+        return out if self.skip is None else out + self._heads(self.skip(target))
 
     def scores(self, graph: dgl.DGLGraph, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
-        """Scores of all edges, (E, H, 1), from query, key and value of shape (N, H, D)."""
+        """Scores of all edges, (E, H, 1), from query (M, H, D) of targets, key and value (N, H, D) of sources."""
         if self.norm is not None:
             return self.norm(graph, query, key, value)
         graph = graph.local_var()

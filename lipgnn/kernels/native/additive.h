@@ -14,7 +14,8 @@
 namespace lipgnn {
 
 // All arrays; rows of z, attn and grad_z are in the order of the layout, those of out and grad_out width fastest.
-// P is the number of heads, filled up to whole vectors.
+// P is the number of heads, filled up to whole vectors. N sources and M targets; where z_target is null, both are the
+// same nodes with the same features. Edge weights multiply p_ij after the softmax and dropout.
 template <typename T>
 struct Additive {
   Graph graph;
@@ -23,25 +24,30 @@ struct Additive {
   double kappa, slope, dropout;
   uint64_t seed;
   const T* z;           // (N, H D)
+  const T* z_target;    // (M, H D), or null
   const T* attn;        // (2, H D): a_l, a_r
   const T* bias;        // (H D), or null
+  const T* edge_weight; // (E), or null
   T* attn_length;       // (P): |a|
   T* source;            // (N, 2, P): a_l.z_j, |z_j|
-  T* target;            // (N, 4 to 6, P): a_r.z_i, w_i, t_i, then c_i if normalized, then h_i and the base if shifted
-  T* longest_length;    // (N, P): max_j |z_j|
-  int32_t* longest;     // (N, P): the first source of that length, -1 for none
-  T* out;               // (N, H, D)
-  T* spread;            // (N, 2, P), or null: the entropy of every target's weights, and the largest of them
+  T* target;            // (M, 4 to 6, P): a_r.z_i, w_i, t_i, then c_i if normalized, then h_i and the base if shifted
+  T* own_length;        // (M, P): |z_i| of targets that are no sources; else null
+  T* longest_length;    // (M, P): max_j |z_j|
+  int32_t* longest;     // (M, P): the first source of that length, -1 for none
+  T* out;               // (M, H, D)
+  T* spread;            // (M, 2, P), or null: the entropy of every target's weights, and the largest of them
   // backward
-  const T* grad_out;  // (N, H, D)
-  T* grad_rows;       // (N, H D): grad_out in the order of the layout, where that is another
-  T* grad_right;      // (N, P): d loss / d a_r.z_i
-  T* grad_length;     // (N, 2, P): d loss / d |z_i| as target, d loss / d max_j |z_j|
-  T* grad_longest;    // (P, N): the latter, brought to the longest sources
-  T* grad_z;          // (N, H D)
-  T* grad_attn;       // (2, H D)
-  T* grad_bias;       // (H D), or null
-  T* partial;         // (pieces, 3 H D + P): shares of d loss / d a_l, d loss / d a_r, d loss / d bias, d loss / d log |a|
+  const T* grad_out;    // (M, H, D)
+  T* grad_rows;         // (M, H D): grad_out in the order of the layout, where that is another
+  T* grad_right;        // (M, P): d loss / d a_r.z_i
+  T* grad_length;       // (M, 2, P): d loss / d |z_i| as target, d loss / d max_j |z_j|
+  T* grad_longest;      // (P, N): the latter, brought to the longest sources
+  T* grad_z;            // (N, H D)
+  T* grad_z_target;     // (M, H D), or null
+  T* grad_attn;         // (2, H D)
+  T* grad_bias;         // (H D), or null
+  T* grad_edge_weight;  // (E), or null
+  T* partial;           // (pieces, 3 H D + P): shares of d loss / d a_l, d loss / d a_r, d loss / d bias, d loss / d log |a|
 };
 
 template <typename Rows>
@@ -50,16 +56,16 @@ class AdditiveAttention : Attention<Rows> {
   using typename Base::M;
   using typename Base::T;
   using typename Base::V;
-  using Base::graph_, Base::rows_, Base::dropout_, Base::size_, Base::padded_, Base::L, Base::keep, Base::save;
+  using Base::graph_, Base::rows_, Base::scaled_, Base::size_, Base::padded_, Base::L, Base::keep, Base::save;
   static constexpr int G = Rows::G;
 
  public:
   explicit AdditiveAttention(const Additive<T>& arrays)
-      : Base(arrays.graph, arrays.heads, arrays.width, arrays.dropout, arrays.seed), a_(arrays), slope_(T(arrays.slope)) {}
+      : Base(arrays.graph, arrays.heads, arrays.width, arrays.dropout, arrays.seed, arrays.edge_weight), a_(arrays), slope_(T(arrays.slope)) {}
 
   void forward() const {
     if (a_.normalize) measure_attn();
-    for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { describe_nodes(first, end); });
+    describe();
     for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { attend(first, end); });
     if (a_.spread)
       for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) {
@@ -94,6 +100,10 @@ class AdditiveAttention : Attention<Rows> {
   size_t highest_at() const { return (3 + a_.normalize) * padded_; }
   size_t base_at() const { return (4 + a_.normalize) * padded_; }
   const T* z(int64_t node) const { return a_.z + node * size_; }
+  const T* own_z(int64_t node) const { return (a_.z_target ? a_.z_target : a_.z) + node * size_; }
+  const T* own_length(int64_t node) const {
+    return a_.z_target ? a_.own_length + node * padded_ : source(node) + padded_;
+  }
   const T* grad(int64_t node) const { return (Rows::transposed ? a_.grad_rows : a_.grad_out) + node * size_; }
 
   // |a| with a = [a_l, a_r].
@@ -108,18 +118,36 @@ class AdditiveAttention : Attention<Rows> {
     }
   }
 
-  // a_l.z, a_r.z and |z| of every node.
-  void describe_nodes(int64_t first, int64_t end) const {
+  // a_l.z, a_r.z and |z| of every node; in one pass where sources are targets too.
+  void describe() const {
+    for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) {
+      for (int64_t node = first; node < end; ++node) {
+        if (!a_.z_target) describe_source(node);
+        describe_target(node);
+      }
+    });
+    if (!a_.z_target) return;
+    for_pieces(graph_.outgoing, graph_.threads, [&](int64_t, int64_t first, int64_t end) {
+      for (int64_t node = first; node < end; ++node) describe_source(node);
+    });
+  }
+
+  void describe_source(int64_t node) const {
     V value[G];
-    for (int64_t node = first; node < end; ++node) {
-      rows_.dot(a_.attn, z(node), value);
-      save(source(node), value);
-      rows_.dot(a_.attn + size_, z(node), value);
-      save(target(node), value);
-      if (!a_.normalize) continue;
-      rows_.length(z(node), value);
-      save(source(node) + padded_, value);
-    }
+    rows_.dot(a_.attn, z(node), value);
+    save(source(node), value);
+    if (!a_.normalize) return;
+    rows_.length(z(node), value);
+    save(source(node) + padded_, value);
+  }
+
+  void describe_target(int64_t node) const {
+    V value[G];
+    rows_.dot(a_.attn + size_, own_z(node), value);
+    save(target(node), value);
+    if (!a_.normalize || !a_.z_target) return;
+    rows_.length(own_z(node), value);
+    save(a_.own_length + node * padded_, value);
   }
 
   // c_i and the largest score of every target, then its attention in one pass over its neighbours.
@@ -140,7 +168,7 @@ class AdditiveAttention : Attention<Rows> {
           const V x = (load<V>(source(j) + g * L) + load<V>(target(i) + g * L)) * inverse[g];
           const V p = exponential<T, L>(this->leaky(x, slope_) - highest[g]);
           total[g] += p;
-          weight[g] = dropout_.on ? p * keep(order.edge_id[e], g) : p;
+          weight[g] = scaled_ ? p * keep(order.edge_id[e], g) : p;
         }
         rows_.add(sum.data(), weight, z(j));
       }
@@ -186,12 +214,12 @@ class AdditiveAttention : Attention<Rows> {
 
   // max(longest neighbour, own length), or 1 where both are zero.
   V size_of(int64_t i, size_t at, V longest) const {
-    return nonzero<T, L>(larger(longest, load<V>(source(i) + padded_ + at)));
+    return nonzero<T, L>(larger(longest, load<V>(own_length(i) + at)));
   }
 
   // (longest^2 + own^2) / size^2, or 1 where both are zero.
   V ratio_of(int64_t i, size_t at, V longest, V size) const {
-    const V own = load<V>(source(i) + padded_ + at) / size;
+    const V own = load<V>(own_length(i) + at) / size;
     longest /= size;
     return nonzero<T, L>(longest * longest + own * own);
   }
@@ -233,6 +261,7 @@ class AdditiveAttention : Attention<Rows> {
     V d[G], top[G], base[G], t[G], total[G], slopes[G], gains[G], bends[G], turns[G], sum[G], once[G];
     for (int g = 0; g < rows_.groups(); ++g) sum[g] = V{}, once[g] = fill<T, L>(1);
     rows_.clear(shares);
+    if (a_.z_target) rows_.clear(shares - size_);
     for (int64_t i = first; i < end; ++i) {
       if (Rows::transposed) rows_.read(a_.grad_rows + i * size_, a_.grad_out + i * size_);
       const int64_t begin = order.start[i], stop = order.start[i + 1];
@@ -247,10 +276,12 @@ class AdditiveAttention : Attention<Rows> {
           fetch(source(order.other[e + kAhead]), padded_);
         }
         rows_.dot(grad(i), z(j), d);
+        T to_weight = 0;
         for (int g = 0; g < rows_.groups(); ++g) {
           V x, m, p;
           weigh<Shift>(target(i) + g * L, load<V>(source(j) + g * L), &x, &m, &p);
-          if (dropout_.on) d[g] *= keep(order.edge_id[e], g);
+          if (a_.grad_edge_weight) to_weight += sum_of<T, L>(p * d[g] * this->dropped(order.edge_id[e], g));
+          if (scaled_) d[g] *= keep(order.edge_id[e], g);
           if constexpr (Shift) {
             const V moved = this->rebase(x, d[g], top + g, base + g);
             t[g] -= moved * total[g];
@@ -269,6 +300,7 @@ class AdditiveAttention : Attention<Rows> {
             turns[g] += pm * change * x;
           }
         }
+        if (a_.grad_edge_weight) a_.grad_edge_weight[order.edge_id[e]] = to_weight;
       }
       for (int g = 0; g < rows_.groups(); ++g) {
         const size_t at = g * L;
@@ -282,6 +314,7 @@ class AdditiveAttention : Attention<Rows> {
         store(a_.grad_right + i * padded_ + at, right);
       }
       if (a_.grad_bias) rows_.add(shares, once, grad(i));
+      if (a_.z_target) through_target(i, shares - size_);
     }
     save(shares + size_, sum);
   }
@@ -292,9 +325,22 @@ class AdditiveAttention : Attention<Rows> {
     const V size = size_of(i, at, longest);
     const V share = gradient / (ratio_of(i, at, longest, size) * size);
     T* lengths = a_.grad_length + i * 2 * padded_ + at;
-    store(lengths, share * (load<V>(source(i) + padded_ + at) / size));
+    store(lengths, share * (load<V>(own_length(i) + at) / size));
     store(lengths + padded_, share * (longest / size));
     return gradient;
+  }
+
+  // a_r.z_i and |z_i| of a target that is no source back to z_i, and the first to a_r.
+  void through_target(int64_t i, T* grad_right) const {
+    V right[G], length[G];
+    T* sum = a_.grad_z_target + i * size_;
+    for (int g = 0; g < rows_.groups(); ++g) right[g] = load<V>(a_.grad_right + i * padded_ + g * L);
+    rows_.clear(sum);
+    rows_.add(sum, right, a_.attn + size_);
+    rows_.add(grad_right, right, own_z(i));
+    if (!a_.normalize) return;
+    for (int g = 0; g < rows_.groups(); ++g) length[g] = load<V>(a_.grad_length + i * 2 * padded_ + g * L);
+    this->add_length_gradient(sum, length, own_length(i), own_z(i));
   }
 
   // Gradient of every node's features, as a source of others and through its own values.
@@ -304,7 +350,7 @@ class AdditiveAttention : Attention<Rows> {
     V d[G], weight[G], left[G];
     typename Rows::Row sum(size_);
     rows_.clear(grad_attn);
-    rows_.clear(grad_attn + size_);
+    if (!a_.z_target) rows_.clear(grad_attn + size_);
     for (int64_t j = first; j < end; ++j) {
       for (int g = 0; g < rows_.groups(); ++g) left[g] = V{};
       rows_.clear(sum.data());
@@ -319,7 +365,7 @@ class AdditiveAttention : Attention<Rows> {
           V x, m, p;
           const T* at = target(i) + g * L;
           weigh<Shift>(at, load<V>(source(j) + g * L), &x, &m, &p);
-          const V kept = dropout_.on ? keep(order.edge_id[e], g) : fill<T, L>(1);
+          const V kept = scaled_ ? keep(order.edge_id[e], g) : fill<T, L>(1);
           d[g] *= kept;
           if constexpr (Shift) d[g] -= load<V>(at + base_at());
           d[g] -= load<V>(at + 2 * padded_);
@@ -334,17 +380,21 @@ class AdditiveAttention : Attention<Rows> {
     }
   }
 
-  // a_l.z_j, a_r.z_j and |z_j| back to z_j, and the first two to a_l and a_r.
+  // a_l.z_j, a_r.z_j and |z_j| back to z_j, and the first two to a_l and a_r; of sources that are no targets, without a_r.
   void through_own_values(int64_t j, const V* left, T* sum, T* grad_attn) const {
     V right[G], length[G];
-    for (int g = 0; g < rows_.groups(); ++g) right[g] = load<V>(a_.grad_right + j * padded_ + g * L);
     rows_.add(sum, left, a_.attn);
-    rows_.add(sum, right, a_.attn + size_);
     rows_.add(grad_attn, left, z(j));
-    rows_.add(grad_attn + size_, right, z(j));
+    if (!a_.z_target) {
+      for (int g = 0; g < rows_.groups(); ++g) right[g] = load<V>(a_.grad_right + j * padded_ + g * L);
+      rows_.add(sum, right, a_.attn + size_);
+      rows_.add(grad_attn + size_, right, z(j));
+    }
     if (!a_.normalize) return;
-    for (int g = 0; g < rows_.groups(); ++g)
-      length[g] = load<V>(a_.grad_length + j * 2 * padded_ + g * L) + this->brought(a_.grad_longest, j, g);
+    for (int g = 0; g < rows_.groups(); ++g) {
+      length[g] = this->brought(a_.grad_longest, j, g);
+      if (!a_.z_target) length[g] = load<V>(a_.grad_length + j * 2 * padded_ + g * L) + length[g];
+    }
     this->add_length_gradient(sum, length, source(j) + padded_, z(j));
   }
 
@@ -354,7 +404,9 @@ class AdditiveAttention : Attention<Rows> {
     for (int g = 0; g < rows_.groups(); ++g) to_log[g] = V{};
     for (int64_t piece = 0; piece < graph_.incoming.num_pieces; ++piece)
       for (int g = 0; g < rows_.groups(); ++g) to_log[g] += load<V>(a_.partial + piece * share + 3 * size_ + g * L);
-    sum_shares(a_.grad_attn, 2 * size_, a_.partial, graph_.outgoing.num_pieces, share);
+    const int64_t right_pieces = (a_.z_target ? graph_.incoming : graph_.outgoing).num_pieces;
+    sum_shares(a_.grad_attn, size_, a_.partial, graph_.outgoing.num_pieces, share);
+    sum_shares(a_.grad_attn + size_, size_, a_.partial + size_, right_pieces, share);
     if (a_.grad_bias) sum_shares(a_.grad_bias, size_, a_.partial + 2 * size_, graph_.incoming.num_pieces, share);
     if (!a_.normalize) return;
     for (int g = 0; g < rows_.groups(); ++g) {

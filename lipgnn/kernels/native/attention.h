@@ -20,9 +20,9 @@ class Attention {
   using M = Mask<T, L>;
   static constexpr T tiny = std::numeric_limits<T>::min();
 
-  Attention(const Graph& graph, int64_t heads, int64_t width, double dropout, uint64_t seed)
-      : graph_(graph), rows_(heads, width), dropout_(dropout, seed), size_(rows_.size()),
-        padded_(size_t(rows_.groups()) * L) {}
+  Attention(const Graph& graph, int64_t heads, int64_t width, double dropout, uint64_t seed, const T* edge_weight = nullptr)
+      : graph_(graph), rows_(heads, width), dropout_(dropout, seed), edge_weight_(edge_weight),
+        scaled_(dropout_.on || edge_weight), size_(rows_.size()), padded_(size_t(rows_.groups()) * L) {}
 
   static V leaky(V x, T slope) { return x > 0 ? x : x * slope; }
 
@@ -65,7 +65,7 @@ class Attention {
     rows_.add(sum, gradient, row);
   }
 
-  // The longest of a target's neighbours and its number, the first where several are; `lengths` is (N, stride).
+  // The longest of a target's neighbours and its number, the first where several are; `lengths` is (sources, stride).
   void find_longest(const T* lengths, size_t stride, int64_t begin, int64_t stop, V* length, M* number) const {
     const int32_t* other = graph_.incoming.other;
     *length = fill<T, L>(-1);
@@ -84,15 +84,15 @@ class Attention {
     store(to, __builtin_convertvector(numbers, typename Lanes<float, L>::Mask));
   }
 
-  // sum[head][j] = the gradients of all targets whose longest neighbour is j; numbers and gradients are (N, P) with a
-  // stride. Every head on its own, so that no two threads meet and every sum is taken in the order of the targets.
+  // sum[head][j] = the gradients of all targets whose longest neighbour is j; numbers and gradients are (targets, P)
+  // with a stride. Every head on its own, so that no two threads meet and every sum is taken in the order of the targets.
   void bring_to_longest(T* sums, const int32_t* numbers, size_t number_stride, const T* gradients,
                         size_t gradient_stride) const {
 #pragma omp parallel for schedule(dynamic, 1) num_threads(int(graph_.threads))
     for (int64_t head = 0; head < int64_t(padded_); ++head) {
-      T* sum = sums + head * graph_.num_nodes;
-      for (int64_t i = 0; i < graph_.num_nodes; ++i) sum[i] = 0;
-      for (int64_t i = 0; i < graph_.num_nodes; ++i) {
+      T* sum = sums + head * graph_.num_sources;
+      for (int64_t j = 0; j < graph_.num_sources; ++j) sum[j] = 0;
+      for (int64_t i = 0; i < graph_.num_targets; ++i) {
         const int32_t j = numbers[i * number_stride + head];
         if (j >= 0) sum[j] += gradients[i * gradient_stride + head];
       }
@@ -101,15 +101,26 @@ class Attention {
 
   V brought(const T* sums, int64_t node, int group) const {
     V result;
-    for (int lane = 0; lane < L; ++lane) result[lane] = sums[(group * L + lane) * graph_.num_nodes + node];
+    for (int lane = 0; lane < L; ++lane) result[lane] = sums[(group * L + lane) * graph_.num_sources + node];
     return result;
   }
 
-  V keep(int64_t edge_id, int group) const { return dropout_.template factors<L>(edge_id, group * L); }
+  // What dropout multiplies the weights of an edge by.
+  V dropped(int64_t edge_id, int group) const {
+    return dropout_.on ? dropout_.template factors<L>(edge_id, group * L) : fill<T, L>(1);
+  }
+
+  // What they are multiplied by in all, after the softmax; asked for only where they are `scaled_`.
+  V keep(int64_t edge_id, int group) const {
+    const V factor = dropped(edge_id, group);
+    return edge_weight_ ? factor * edge_weight_[edge_id] : factor;
+  }
 
   const Graph& graph_;
   const Rows rows_;
   const Dropout<T> dropout_;
+  const T* const edge_weight_;  // (E) by DGL's number of the edge, or null
+  const bool scaled_;
   const size_t size_, padded_;
 };
 

@@ -14,6 +14,7 @@
 namespace lipgnn {
 
 // All arrays; rows of q, k, v and their gradients are in the order of the layout, those of out and grad_out width fastest.
+// N sources and M targets; of a graph with one kind of nodes they are the same.
 template <typename T>
 struct DotProduct {
   Graph graph;
@@ -21,19 +22,24 @@ struct DotProduct {
   int64_t normalize, shift;  // LipschitzNorm; whether scores can be too large for exp without taking off the largest
   double kappa, dropout;
   uint64_t seed;
-  const T *query, *key, *value;  // (N, H D)
-  T* length;                     // (N, 3, P): |q_i|, |k_i|, |v_i|
-  T* target;                     // (N, 4 or 6, P): w_i, t_i, then f_i and s_i if normalized, then h_i and the base if shifted
-  T* longest_length;             // (N, 2, P): max_j |k_j|, max_j |v_j|
-  int32_t* longest;              // (N, 2, P): the first sources of these lengths, -1 for none
-  T* out;                        // (N, H, D)
-  T* spread;                     // (N, 2, P), or null: the entropy of every target's weights, and the largest of them
+  const T* query;        // (M, H D)
+  const T *key, *value;  // (N, H D)
+  const T* edge_weight;  // (E), or null: multiplies p_ij after the softmax and dropout
+  T* query_length;       // (M, P): |q_i|
+  T* length;             // (N, 2, P): |k_j|, |v_j|
+  T* target;             // (M, 4 or 6, P): w_i, t_i, then f_i and s_i if normalized, then h_i and the base if shifted
+  T* longest_length;     // (M, 2, P): max_j |k_j|, max_j |v_j|
+  int32_t* longest;      // (M, 2, P): the first sources of these lengths, -1 for none
+  T* out;                // (M, H, D)
+  T* spread;             // (M, 2, P), or null: the entropy of every target's weights, and the largest of them
   // backward
-  const T* grad_out;                     // (N, H, D)
-  T* grad_rows;                          // (N, H D): grad_out in the order of the layout, where that is another
-  T* grad_length;                        // (N, 2, P): d loss / d max_j |k_j|, d loss / d max_j |v_j|
-  T* grad_longest;                       // (2, P, N): these, brought to the longest sources
-  T *grad_query, *grad_key, *grad_value; // (N, H D)
+  const T* grad_out;        // (M, H, D)
+  T* grad_rows;             // (M, H D): grad_out in the order of the layout, where that is another
+  T* grad_length;           // (M, 2, P): d loss / d max_j |k_j|, d loss / d max_j |v_j|
+  T* grad_longest;          // (2, P, N): these, brought to the longest sources
+  T* grad_query;            // (M, H D)
+  T *grad_key, *grad_value; // (N, H D)
+  T* grad_edge_weight;      // (E), or null
 };
 
 template <typename Rows>
@@ -42,18 +48,20 @@ class DotProductAttention : Attention<Rows> {
   using typename Base::M;
   using typename Base::T;
   using typename Base::V;
-  using Base::graph_, Base::rows_, Base::dropout_, Base::size_, Base::padded_, Base::L, Base::keep, Base::save;
+  using Base::graph_, Base::rows_, Base::scaled_, Base::size_, Base::padded_, Base::L, Base::keep, Base::save;
   static constexpr int G = Rows::G;
   static constexpr int kBlock = 16;  // edges whose scores are computed before any of them is used
 
  public:
   explicit DotProductAttention(const DotProduct<T>& arrays)
-      : Base(arrays.graph, arrays.heads, arrays.width, arrays.dropout, arrays.seed), a_(arrays),
+      : Base(arrays.graph, arrays.heads, arrays.width, arrays.dropout, arrays.seed, arrays.edge_weight), a_(arrays),
         plain_factor_(T(1 / std::sqrt(double(arrays.width)))) {}
 
   void forward() const {
-    if (a_.normalize)
-      for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { measure(first, end); });
+    if (a_.normalize) {
+      for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { measure_targets(first, end); });
+      for_pieces(graph_.outgoing, graph_.threads, [&](int64_t, int64_t first, int64_t end) { measure_sources(first, end); });
+    }
     for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { attend(first, end); });
     if (a_.spread)
       for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { measure_spread(first, end); });
@@ -68,27 +76,35 @@ class DotProductAttention : Attention<Rows> {
   }
 
  private:
-  T* lengths(int64_t node) const { return a_.length + node * 3 * padded_; }
+  T* own_length(int64_t node) const { return a_.query_length + node * padded_; }
+  T* lengths(int64_t node) const { return a_.length + node * 2 * padded_; }
   T* target(int64_t node) const { return a_.target + node * target_size(); }
   size_t target_size() const { return (2 + 2 * a_.normalize + 2 * a_.shift) * padded_; }
   size_t highest_at() const { return (2 + 2 * a_.normalize) * padded_; }
   size_t base_at() const { return (3 + 2 * a_.normalize) * padded_; }
   V kept_first(const T* at) const { return a_.normalize ? load<V>(at + 2 * padded_) : fill<T, L>(1); }
   V kept_second(const T* at) const { return a_.normalize ? load<V>(at + 3 * padded_) : fill<T, L>(plain_factor_); }
-  T* brought_to(int which) const { return a_.grad_longest + which * padded_ * graph_.num_nodes; }
+  T* brought_to(int which) const { return a_.grad_longest + which * padded_ * graph_.num_sources; }
   const T* query(int64_t node) const { return a_.query + node * size_; }
   const T* key(int64_t node) const { return a_.key + node * size_; }
   const T* value(int64_t node) const { return a_.value + node * size_; }
   const T* grad(int64_t node) const { return (Rows::transposed ? a_.grad_rows : a_.grad_out) + node * size_; }
 
-  void measure(int64_t first, int64_t end) const {
+  void measure_targets(int64_t first, int64_t end) const {
     V length[G];
     for (int64_t node = first; node < end; ++node) {
-      const T* rows[] = {query(node), key(node), value(node)};
-      for (int which = 0; which < 3; ++which) {
-        rows_.length(rows[which], length);
-        save(lengths(node) + which * padded_, length);
-      }
+      rows_.length(query(node), length);
+      save(own_length(node), length);
+    }
+  }
+
+  void measure_sources(int64_t first, int64_t end) const {
+    V length[G];
+    for (int64_t node = first; node < end; ++node) {
+      rows_.length(key(node), length);
+      save(lengths(node), length);
+      rows_.length(value(node), length);
+      save(lengths(node) + padded_, length);
     }
   }
 
@@ -117,7 +133,7 @@ class DotProductAttention : Attention<Rows> {
           for (int g = 0; g < rows_.groups(); ++g) {
             const V p = exponential<T, L>(load<V>(scores.data() + (e - block) * padded_ + g * L) - highest[g]);
             total[g] += p;
-            weight[g] = dropout_.on ? p * keep(order.edge_id[e], g) : p;
+            weight[g] = scaled_ ? p * keep(order.edge_id[e], g) : p;
           }
           rows_.add(sum.data(), weight, value(order.other[e]));
         }
@@ -167,11 +183,11 @@ class DotProductAttention : Attention<Rows> {
         V longest[2];
         for (int which = 0; which < 2; ++which) {
           M number;
-          this->find_longest(a_.length + (1 + which) * padded_ + at, 3 * padded_, begin, stop, longest + which, &number);
+          this->find_longest(a_.length + which * padded_ + at, 2 * padded_, begin, stop, longest + which, &number);
           this->save_numbers(a_.longest + (i * 2 + which) * padded_ + at, number);
           store(a_.longest_length + (i * 2 + which) * padded_ + at, longest[which]);
         }
-        first_factor[g] = 1 / nonzero<T, L>(second_of(load<V>(lengths(i) + at), longest));
+        first_factor[g] = 1 / nonzero<T, L>(second_of(load<V>(own_length(i) + at), longest));
         second_factor[g] = 1 / nonzero<T, L>(larger(longest[0], longest[1])) / T(a_.kappa);
         store(target(i) + 2 * padded_ + at, first_factor[g]);
         store(target(i) + 3 * padded_ + at, second_factor[g]);
@@ -242,12 +258,14 @@ class DotProductAttention : Attention<Rows> {
         rows_.dot(grad(i), value(j), d);
         V gain[G], slope[G];
         bool any_moved = false;
+        T to_weight = 0;
         for (int g = 0; g < rows_.groups(); ++g) {
           const T* at = target(i) + g * L;
           const V factor = kept_second(at);
           x[g] *= factor;
           const V p = weigh(at, x[g]);
-          if (dropout_.on) d[g] *= keep(order.edge_id[e], g);
+          if (a_.grad_edge_weight) to_weight += sum_of<T, L>(p * d[g] * this->dropped(order.edge_id[e], g));
+          if (scaled_) d[g] *= keep(order.edge_id[e], g);
           if (a_.shift) {
             moved[g] = -this->rebase(x[g], d[g], top + g, base + g);
             t[g] += moved[g] * total[g];
@@ -264,6 +282,7 @@ class DotProductAttention : Attention<Rows> {
           gain[g] = change * factor;
           slope[g] = p * factor;
         }
+        if (a_.grad_edge_weight) a_.grad_edge_weight[order.edge_id[e]] = to_weight;
         if (any_moved && e > begin) rows_.add(gains.data(), moved, slopes.data());
         rows_.add(gains.data(), gain, key(j));
         rows_.add(slopes.data(), slope, key(j));
@@ -277,7 +296,7 @@ class DotProductAttention : Attention<Rows> {
       rows_.scale(gains.data(), weight);
       if (a_.normalize) {
         for (int g = 0; g < rows_.groups(); ++g) d[g] = to_lengths(i, g * L, t[g] * bends[g] - turns[g]);
-        this->add_length_gradient(gains.data(), d, lengths(i), query(i));
+        this->add_length_gradient(gains.data(), d, own_length(i), query(i));
       }
       rows_.copy(a_.grad_query + i * size_, gains.data());
     }
@@ -287,7 +306,7 @@ class DotProductAttention : Attention<Rows> {
   V to_lengths(int64_t i, size_t at, V gradient) const {
     const T* lengths_of = a_.longest_length + i * 2 * padded_ + at;
     const V longest[] = {load<V>(lengths_of), load<V>(lengths_of + padded_)};
-    const V own = load<V>(lengths(i) + at), lesser = longest[0] < longest[1] ? longest[0] : longest[1];
+    const V own = load<V>(own_length(i) + at), lesser = longest[0] < longest[1] ? longest[0] : longest[1];
     const V larger_one = larger(longest[0], longest[1]), second = larger(own, lesser), none{};
     const V to_first = larger_one > Base::tiny ? gradient / larger_one : none;
     const V to_second = second > Base::tiny ? gradient / second : none;
@@ -309,7 +328,7 @@ class DotProductAttention : Attention<Rows> {
     for (int64_t j = first; j < end; ++j) {
       // q_i.k_j could overflow where (f_i q_i).k_j s_i does not: q_i.(k_j / |k_j|) never does.
       for (int g = 0; g < rows_.groups(); ++g) {
-        size[g] = a_.normalize ? nonzero<T, L>(load<V>(lengths(j) + padded_ + g * L)) : fill<T, L>(1);
+        size[g] = a_.normalize ? nonzero<T, L>(load<V>(lengths(j) + g * L)) : fill<T, L>(1);
         weight[g] = 1 / size[g];
       }
       rows_.copy(scaled.data(), key(j));
@@ -329,7 +348,7 @@ class DotProductAttention : Attention<Rows> {
           const T* at = target(i) + g * L;
           const V f = kept_first(at), s = kept_second(at);
           const V p = weigh(at, (x[g] * f) * (size[g] * s));
-          const V kept = dropout_.on ? keep(order.edge_id[e], g) : fill<T, L>(1);
+          const V kept = scaled_ ? keep(order.edge_id[e], g) : fill<T, L>(1);
           const V own = d[g] * kept;
           d[g] = p * ((a_.shift ? own - load<V>(at + base_at()) : own) - load<V>(at + padded_)) * s * f;
           weight[g] = p * kept;
@@ -339,7 +358,7 @@ class DotProductAttention : Attention<Rows> {
       }
       for (int which = 0; a_.normalize && which < 2; ++which) {
         for (int g = 0; g < rows_.groups(); ++g) d[g] = this->brought(brought_to(which), j, g);
-        this->add_length_gradient(which ? to_value.data() : to_key.data(), d, lengths(j) + (1 + which) * padded_,
+        this->add_length_gradient(which ? to_value.data() : to_key.data(), d, lengths(j) + which * padded_,
                                   which ? value(j) : key(j));
       }
       rows_.copy(a_.grad_key + j * size_, to_key.data());

@@ -7,7 +7,7 @@
 namespace lipgnn {
 
 struct EdgeOrder {
-  const int64_t* start;    // (N + 1)
+  const int64_t* start;    // (nodes + 1)
   const int32_t* other;    // (E)
   const int64_t* edge_id;  // (E)
   const int64_t* pieces;   // (P + 1)
@@ -15,7 +15,7 @@ struct EdgeOrder {
 };
 
 struct Graph {
-  int64_t num_nodes, num_edges;
+  int64_t num_sources, num_targets, num_edges;  // of a graph with one kind of nodes the first two are the same
   EdgeOrder incoming, outgoing;
   int64_t threads;
 };

@@ -31,6 +31,18 @@ void run(const Arrays& arrays, bool backward) {
 
 }  // namespace lipgnn
 
+// How large the caller's structures have to be: one that was made for other sources must not be read.
+#define LIPGNN_EXPORT_SIZE(name, Arrays) \
+  extern "C" int64_t name##_size() { return sizeof(lipgnn::Arrays<float>); }
+
+LIPGNN_EXPORT_SIZE(additive, Additive)
+LIPGNN_EXPORT_SIZE(dot_product, DotProduct)
+LIPGNN_EXPORT_SIZE(residual_elu, ResidualElu)
+LIPGNN_EXPORT_SIZE(row_measures, RowMeasures)
+LIPGNN_EXPORT_SIZE(smoothness, Smoothness)
+LIPGNN_EXPORT_SIZE(sparse_product, SparseProduct)
+LIPGNN_EXPORT_SIZE(summary, Summary)
+
 #define LIPGNN_EXPORT_ELU(type, suffix)                                                                                    \
   extern "C" void residual_elu_forward_##suffix(const lipgnn::ResidualElu<type>* a) { lipgnn::residual_elu_forward(*a); } \
   extern "C" void residual_elu_backward_##suffix(const lipgnn::ResidualElu<type>* a) { lipgnn::residual_elu_backward(*a); }

@@ -31,7 +31,9 @@ struct Philox {
 template <typename T>
 class Dropout {
  public:
-  Dropout(double p, uint64_t seed) : on(p > 0), seed_(seed), threshold_(uint32_t(p * 4294967296.0)), kept_(T(1 / (1 - p))) {}
+  // Where all are dropped, nothing is kept, not 1 / 0.
+  Dropout(double p, uint64_t seed)
+      : on(p > 0), seed_(seed), threshold_(p < 1 ? uint32_t(p * 4294967296.0) : UINT32_MAX), kept_(T(p < 1 ? 1 / (1 - p) : 0)) {}
 
   const bool on;
 

@@ -25,7 +25,7 @@ class MeasuringSmoothness {
   };
 
  public:
-  explicit MeasuringSmoothness(const Smoothness<T>& arrays) : a_(arrays), inverse_(arrays.graph.num_nodes) {}
+  explicit MeasuringSmoothness(const Smoothness<T>& arrays) : a_(arrays), inverse_(arrays.graph.num_sources) {}
 
   void run() {
     const EdgeOrder& order = a_.graph.incoming;

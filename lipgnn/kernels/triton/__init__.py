@@ -6,9 +6,11 @@ import math
 import os
 
 import torch
-from torch.autograd.function import once_differentiable
 
+from lipgnn.errors import UsageError
 from lipgnn.kernels.adjacency import Adjacency
+from lipgnn.kernels.checks import check_additive, check_dot_product, check_numbers
+from lipgnn.kernels.once import differentiable_once
 from lipgnn.kernels.triton import pieces
 from lipgnn.kernels.triton.attention import Attention
 from lipgnn.kernels.triton.longest import Longest
@@ -41,6 +43,8 @@ def additive(
     dropout: float,
     seed: int,
     bias: torch.Tensor | None = None,
+    target: torch.Tensor | None = None,
+    edge_weight: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Attention with additive scores, as in GAT.
 
@@ -54,12 +58,16 @@ def additive(
     negative_slope : of the LeakyReLU, at least 0.
     dropout, seed : the share of attention weights that are dropped, and what says which.
     bias : (H, D), added to every row.
+    target, edge_weight : other features of the targets, and weights of edges, which this kernel does not know.
 
     Returns
     -------
     (N, H, D); the bias alone for nodes without in-edges.
     """
-    adjacency = Adjacency.of(graph)
+    adjacency = _known(graph, target, edge_weight)
+    check_additive(adjacency, z, None, attn_l, attn_r, bias, None)
+    check_numbers(kappa=kappa, dropout=dropout, negative_slope=negative_slope)
+    z = z.contiguous()
     right = (z * attn_r).sum(dim=-1, keepdim=True)  # (N, H, 1)
     left = (z * attn_l).sum(dim=-1, keepdim=True)
     attn_size = size = z.new_ones(1, z.shape[1], 1)
@@ -80,6 +88,7 @@ def dot_product(
     kappa: float | None,
     dropout: float,
     seed: int,
+    edge_weight: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """Attention with dot-product scores, as in the Graph Transformer.
 
@@ -92,12 +101,16 @@ def dot_product(
     query, key, value : (N, H, D).
     kappa : κ of DotProductLipschitzNorm; None for no norm.
     dropout, seed : the share of attention weights that are dropped, and what says which.
+    edge_weight : which this kernel does not know.
 
     Returns
     -------
     (N, H, D); 0 for nodes without in-edges.
     """
-    adjacency = Adjacency.of(graph)
+    adjacency = _known(graph, edge_weight)
+    check_dot_product(adjacency, query, key, value)
+    check_numbers(kappa=kappa, dropout=dropout)
+    query, key, value = (x.contiguous() for x in (query, key, value))
     key_size = query.new_ones(1, query.shape[1], 1)
     query_size = key_size * math.sqrt(query.shape[-1])
     if kappa is not None:
@@ -107,6 +120,18 @@ def dot_product(
         key_size = nonzero(torch.maximum(v, w))
         query_size = kappa * nonzero(torch.maximum(u, torch.minimum(v, w)))
     return Attention.apply(query, key, value, query_size, key_size, adjacency, False, 1.0, dropout, seed)
+
+
+def _known(graph: dgl.DGLGraph, *options: torch.Tensor | None) -> Adjacency:
+    """The adjacency of a graph whose sources are its targets, if none of the options is given."""
+    adjacency = Adjacency.of(graph)
+    same = not graph.is_block and adjacency.num_sources == adjacency.num_targets
+    if same and all(option is None for option in options):
+        return adjacency
+    raise UsageError(
+        "The Triton kernel knows neither targets that are not the sources (message-flow graphs) nor edge weights.",
+        "Use kernel='dgl' (--kernel dgl).",
+    )
 
 
 class _Length(torch.autograd.Function):
@@ -119,7 +144,7 @@ class _Length(torch.autograd.Function):
         return length
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once
     def backward(ctx, grad: torch.Tensor) -> torch.Tensor:
         x, length = ctx.saved_tensors
         return x / nonzero(length) * grad

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import torch
-from torch.autograd.function import once_differentiable
 
 from lipgnn.kernels.adjacency import Adjacency
+from lipgnn.kernels.once import differentiable_once
 from lipgnn.kernels.triton.passes import backward_sources, backward_targets, forward
 from lipgnn.kernels.triton.pieces import edges_together, on_device, padded
 
@@ -61,7 +61,7 @@ class Attention(torch.autograd.Function):
         return out
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once
     def backward(ctx, grad: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         *tensors, highest, inverse = ctx.saved_tensors
         query, key, value, query_size, key_size = tensors

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import torch
-from torch.autograd.function import once_differentiable
 
 from lipgnn.kernels.adjacency import Adjacency
+from lipgnn.kernels.once import differentiable_once
 from lipgnn.kernels.triton.pieces import on_device, program, tl
 
 _CONSTANTS = {"EDGES": 32, "num_warps": 1}
@@ -32,7 +32,7 @@ class Longest(torch.autograd.Function):
         return longest
 
     @staticmethod
-    @once_differentiable
+    @differentiable_once
     def backward(ctx, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
         (which,) = ctx.saved_tensors
         grad = grad.contiguous()

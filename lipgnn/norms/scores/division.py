@@ -17,6 +17,19 @@ from lipgnn.runtime import dgl
 fn = dgl.function
 
 
+Ends = torch.Tensor | tuple[torch.Tensor, torch.Tensor]
+"""Features of all nodes, or a pair of those of sources and targets where these are not the same nodes."""
+
+
+def lengths_of(z: Ends) -> tuple[torch.Tensor, torch.Tensor]:
+    """‖z‖ of sources, (N, H, 1), and of targets, (M, H, 1)."""
+    if isinstance(z, torch.Tensor):
+        length = safe_length(z)
+        return length, length
+    source, target = z
+    return safe_length(source), safe_length(target)
+
+
 def longest_neighbour(graph: dgl.DGLGraph, length: torch.Tensor) -> torch.Tensor:
     """Maximum of `length` (N, H, 1) over the in-neighbours of every node; 0 where there are none."""
     longest = dgl.ops.copy_u_max(graph, length)

@@ -58,7 +58,8 @@ class DotProductLipschitzNorm(nn.Module):
 
         Parameters
         ----------
-        query, key, value : (N, H, D).
+        query : (M, H, D), of targets.
+        key, value : (N, H, D), of sources.
 
         Returns
         -------

@@ -16,7 +16,7 @@ from lipgnn.catalog import ADDITIVE
 from lipgnn.norms.bound import Bound
 from lipgnn.norms.lengths import nonzero, safe_length
 from lipgnn.norms.scores.attention_bound import attention_bound, exp_inverse
-from lipgnn.norms.scores.division import divide, length_over_heads, longest_neighbour, positive
+from lipgnn.norms.scores.division import Ends, divide, length_over_heads, lengths_of, longest_neighbour, positive
 from lipgnn.runtime import dgl
 
 
@@ -43,21 +43,21 @@ class LipschitzNorm(nn.Module):
         self.kappa = positive(kappa)
         self.per_head = per_head
 
-    def forward(self, graph: dgl.DGLGraph, scores: torch.Tensor, z: torch.Tensor, attn: torch.Tensor) -> torch.Tensor:
+    def forward(self, graph: dgl.DGLGraph, scores: torch.Tensor, z: Ends, attn: torch.Tensor) -> torch.Tensor:
         """Divide the scores of all edges.
 
         Parameters
         ----------
         scores : (E, H, 1), raw scores t_ij.
-        z : (N, H, D), projected features.
+        z : (N, H, D), projected features; a pair of those of sources and targets where these are not the same nodes.
         attn : (1, H, 2D), the attention vector a of every head.
 
         Returns
         -------
         (E, H, 1), scores within ±1/κ.
         """
-        length = safe_length(z)  # (N, H, 1)
-        longest = longest_neighbour(graph, length)  # (N, H, 1), max over j of ‖z_j‖
+        source, target = lengths_of(z)
+        longest, length = longest_neighbour(graph, source), target  # (M, H, 1), max over j of ‖z_j‖, and ‖z_i‖
         size = nonzero(torch.maximum(longest, length).detach())
         ratio = (longest / size).square() + (length / size).square()  # in [1, 2], or 0 where all is zero
         attn_length = nonzero(safe_length(attn) if self.per_head else length_over_heads(attn))  # (1, H or 1, 1)

@@ -8,7 +8,7 @@ from torch import nn
 from lipgnn.catalog import ADDITIVE
 from lipgnn.norms.bound import Bound
 from lipgnn.norms.lengths import nonzero, safe_length
-from lipgnn.norms.scores.division import length_over_heads, longest_neighbour, positive
+from lipgnn.norms.scores.division import Ends, length_over_heads, lengths_of, longest_neighbour, positive
 from lipgnn.runtime import dgl
 
 
@@ -38,9 +38,9 @@ class SourceLipschitzNorm(nn.Module):
         self.kappa = positive(kappa)
         self.released = released
 
-    def forward(self, graph: dgl.DGLGraph, scores: torch.Tensor, z: torch.Tensor, attn: torch.Tensor) -> torch.Tensor:
+    def forward(self, graph: dgl.DGLGraph, scores: torch.Tensor, z: Ends, attn: torch.Tensor) -> torch.Tensor:
         """Divide the scores of all edges; shapes as in `LipschitzNorm`."""
-        length = safe_length(z)  # (N, H, 1)
+        length, _ = lengths_of(z)  # (N, H, 1), of the sources
         longest = longest_neighbour(graph, length)
         if self.released:
             longest = longest.flatten()[: len(longest)].view(-1, 1, 1).expand_as(longest)

@@ -7,9 +7,9 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lipgnn.errors import DataError
+from lipgnn.errors import DataError, UsageError
 from lipgnn.kernels import adjacency
-from lipgnn.kernels.adjacency import Adjacency
+from lipgnn.kernels.adjacency import Adjacency, EdgeOrder
 from lipgnn.runtime import dgl
 
 
@@ -26,7 +26,7 @@ def test_both_orders_have_the_edges_of_the_graph(data, reference):
     graph = data.draw(reference.graphs(complete="nothing"))
     expected = [(source, target, number) for number, (source, target) in enumerate(reference.edges_of(graph))]
     found = Adjacency.of(graph)
-    assert (found.num_nodes, found.num_edges) == (graph.num_nodes(), graph.num_edges())
+    assert found.num_sources == found.num_targets == graph.num_nodes() and found.num_edges == graph.num_edges()
     assert sorted(edges_in(found.incoming, by_target=True), key=lambda edge: edge[2]) == expected
     outgoing = edges_in(found.outgoing, by_target=False)
     assert sorted(outgoing, key=lambda edge: edge[2]) == expected
@@ -54,6 +54,43 @@ def test_graphs_without_edges(nodes):
 
 def test_a_graph_too_large_for_32_bits_is_refused(monkeypatch, reference):
     graph = reference.small_graph()
-    monkeypatch.setattr(graph, "num_nodes", lambda: 2**31)
+    monkeypatch.setattr(graph, "num_src_nodes", lambda kind: 2**31)
     with pytest.raises(DataError, match="2147483648 nodes"):
         Adjacency.of(graph)
+
+
+def test_sources_and_targets_of_a_bipartite_graph_are_counted_apart():
+    graph = dgl.heterograph({("user", "likes", "film"): ([0, 4, 4], [1, 1, 0])}, {"user": 6, "film": 2})
+    flow = dgl.to_block(graph, {"film": [0, 1]}, include_dst_in_src=False)["likes"]
+    for found in (Adjacency.of(graph), Adjacency.of(flow)):
+        assert found.num_targets == 2 and found.num_edges == 3
+        assert found.incoming.others == found.num_sources and len(found.outgoing.start) == found.num_sources + 1
+        assert sorted(edge[2] for edge in edges_in(found.outgoing, by_target=False)) == [0, 1, 2]
+
+
+def test_a_graph_with_several_kinds_of_edges_is_refused():
+    several = dgl.heterograph({("a", "to", "a"): ([0], [0]), ("a", "of", "a"): ([0], [0])})
+    apart = dgl.heterograph({("a", "to", "a"): ([0], [0])}, {"a": 1, "b": 1})
+    flow = dgl.to_block(dgl.heterograph({("a", "to", "b"): ([0], [0])}))
+    for graph in (several, apart, flow):
+        with pytest.raises(UsageError, match=r"this one has [12] kind\(s\) of edges and [124] of nodes"):
+            Adjacency.of(graph)
+    assert Adjacency.of(flow["to"]).num_edges == Adjacency.of(several["of"]).num_edges == 1
+
+
+@pytest.mark.parametrize(
+    "start, other, edge_id",
+    [
+        ([0, 1, 2], [0, 2], [0, 1]),
+        ([0, 1, 2], [0, -1], [0, 1]),
+        ([0, 1, 2], [0, 1], [0, 2]),
+        ([0, 1, 2], [0, 1], [0]),
+        ([0, 3, 2], [0, 1], [0, 1]),
+        ([0, 1, 3], [0, 1], [0, 1]),
+        ([1, 1, 2], [0, 1], [0, 1]),
+    ],
+)
+def test_an_edge_to_a_node_that_is_not_there_is_refused(start, other, edge_id):
+    EdgeOrder.checked(*map(torch.tensor, ([0, 1, 2], [0, 1], [1, 0])), 2)
+    with pytest.raises(DataError, match="a node that is not there"):
+        EdgeOrder.checked(*map(torch.tensor, (start, other, edge_id)), 2)

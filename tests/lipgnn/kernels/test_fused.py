@@ -311,12 +311,70 @@ def test_nothing_with_a_row_for_every_edge_is_kept(kind):
     out.sum().backward()
 
 
-def test_cannot_be_differentiated_twice(reference):
-    x = torch.randn(7, 4, requires_grad=True)
-    out = GATConv(4, 2, 3, kernel="fused")(reference.small_graph(), x)
-    (grad,) = torch.autograd.grad(out.square().sum(), x, create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        grad.sum().backward()
+@pytest.mark.parametrize("kappa", [None, 1.0])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("heads, heads_fastest", [(2, False), (4, True)])
+def test_gradcheck_of_targets_of_their_own_and_of_edge_weights(weighted, kappa, heads, heads_fastest, reference):
+    """Five sources, three targets, one of them without an edge."""
+    graph = dgl.create_block(([0, 1, 1, 4, 4], [0, 0, 2, 2, 2]), num_src_nodes=5, num_dst_nodes=3)
+    shapes = [(5, heads, 2), (3, heads, 2), (1, heads, 2), (1, heads, 2), (heads, 2), (5,)]
+    inputs = [reference.normal(number, *shape).requires_grad_() for number, shape in enumerate(shapes)]
+
+    def function(z, target, attn_l, attn_r, bias, edge_weight):
+        if heads_fastest:
+            z, target = (x.transpose(1, 2).contiguous().transpose(1, 2) for x in (z, target))
+        return fused.additive(
+            graph,
+            *(z, attn_l, attn_r),
+            kappa=kappa,
+            negative_slope=0.2,
+            dropout=0.3,
+            seed=3,
+            bias=bias,
+            target=target,
+            edge_weight=edge_weight if weighted else None,
+        )
+
+    assert torch.autograd.gradcheck(function, inputs)
+
+
+@pytest.mark.parametrize("kappa", [None, 1.0])
+def test_gradcheck_of_dot_products_of_other_targets(kappa, reference):
+    graph = dgl.create_block(([0, 1, 1, 4, 4], [0, 0, 2, 2, 2]), num_src_nodes=5, num_dst_nodes=3)
+    shapes = [(3, 4, 2), (5, 4, 2), (5, 4, 2), (5,)]
+    inputs = [reference.normal(number, *shape).requires_grad_() for number, shape in enumerate(shapes)]
+
+    def function(*inputs):
+        return fused.dot_product(graph, *inputs[:3], kappa=kappa, dropout=0.3, seed=1, edge_weight=inputs[3])
+
+    assert torch.autograd.gradcheck(function, inputs)
+
+
+@pytest.mark.parametrize("form", ["additive", "dot_product"])
+@pytest.mark.parametrize("kappa", [None, 2.0])
+@pytest.mark.parametrize("heads, heads_fastest", [(3, False), (8, True)])
+def test_where_all_is_dropped_the_sums_are_zero_and_so_are_the_gradients(form, kappa, heads, heads_fastest, reference):
+    found = with_gradients(
+        by_kernel,
+        form,
+        reference.small_graph(),
+        inputs_of(form, 7, heads, 2),
+        kappa=kappa,
+        heads_fastest=heads_fastest,
+        dropout=1.0,
+    )
+    assert not any(x.any() for x in found), "as of torch.nn.Dropout(1.0): neither NaN nor infinite"
+
+
+def test_a_noncontiguous_input_is_taken_as_it_is(reference):
+    z, attn_l, attn_r = inputs_of("additive", 7, 3, 4)
+    apart = torch.empty(14, 3, 8, dtype=z.dtype)[::2, :, ::2].copy_(z)
+    assert not apart.is_contiguous()
+    found, expected = (
+        with_gradients(by_kernel, "additive", reference.small_graph(), [x, attn_l, attn_r], kappa=1.0)
+        for x in (apart, z)
+    )
+    assert all(map(torch.equal, found, expected))
 
 
 def test_narrow_heads_lie_side_by_side():

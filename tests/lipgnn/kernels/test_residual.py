@@ -9,6 +9,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.nn.functional import elu
 
+from lipgnn.errors import DataError, UsageError
 from lipgnn.kernels.residual import add_activated, residual_elu
 
 TOLERANCE = {torch.float32: 1e-6, torch.float64: 1e-14}
@@ -72,11 +73,34 @@ def test_gradcheck():
     assert torch.autograd.gradcheck(lambda x, y: residual_elu(x, y, 0.7), (x, y))
 
 
-def test_cannot_be_differentiated_twice():
-    y = torch.ones(3, requires_grad=True)
-    (grad,) = torch.autograd.grad(residual_elu(None, y, 1.0).square().sum(), y, create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        grad.sum().backward()
+@pytest.mark.parametrize("adds", [True, False])
+def test_second_derivatives_are_those_of_torch(adds):
+    x, y = (torch.tensor([[0.3, -1.2], [-0.1, 2.0]], dtype=torch.float64, requires_grad=True) for _ in range(2))
+    inputs = [x, y] if adds else [y]
+    assert torch.autograd.gradgradcheck(lambda *given: residual_elu(*([None, *given][-2:]), 0.7).exp(), inputs)
+
+
+@pytest.mark.parametrize(
+    "x, y",
+    [
+        (torch.ones(3, 2), torch.ones(4, 2)),
+        (torch.ones(1, 2), torch.ones(4, 2)),
+        (torch.ones(4, 2).double(), torch.ones(4, 2)),
+        (torch.ones(4, 2, device="meta"), torch.ones(4, 2)),
+    ],
+)
+def test_what_is_not_of_one_shape_type_and_device_is_refused(x, y):
+    with pytest.raises(DataError, match="x and y must have one shape and type"):
+        residual_elu(x, y, 1.0)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_other_types_are_left_to_torch_or_refused_in_a_sentence(dtype):
+    x, y = torch.ones(4, 2, dtype=dtype), torch.full((4, 2), -1.0, dtype=dtype)
+    torch.testing.assert_close(add_activated(x, nn.ELU(), y, 0.5, "auto"), x + 0.5 * elu(y))
+    torch.testing.assert_close(add_activated(x.float(), nn.ELU(), y, 1, "auto"), x.float() + elu(y))
+    with pytest.raises(UsageError, match=f"float32 and float64, and got {str(dtype)[6:]}"):
+        residual_elu(x, y, 1.0)
 
 
 @pytest.mark.parametrize("adds", [True, False])

@@ -9,6 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lipgnn.errors import DataError, UsageError
 from lipgnn.kernels import fused
 from lipgnn.kernels.row_measures import row_measures
 
@@ -94,3 +95,27 @@ def test_what_is_not_finite_stays_visible(broken, place):
     x = torch.ones(3000, 5)
     x[place] = broken
     assert not any(value.isfinite() for value in row_measures(x))
+
+
+@pytest.mark.parametrize(
+    "groups, less",
+    [
+        (torch.tensor([0, 1]), None),
+        (torch.tensor([0, 1, 0, 1]), None),
+        (torch.tensor([0, -1, 0]), None),
+        (None, torch.ones(2, 2)),
+        (None, torch.ones(3, 1)),
+    ],
+)
+def test_arrays_that_do_not_fit_are_refused(groups, less):
+    with pytest.raises(DataError, match=r"x must be \(N, W\)"):
+        row_measures(torch.ones(3, 2), groups, less)
+
+
+def test_other_types_are_refused_in_a_sentence():
+    with pytest.raises(UsageError, match="got bfloat16"):
+        row_measures(torch.ones(3, 2, dtype=torch.bfloat16))
+    with pytest.raises(DataError, match="needs group as 3 values of int64"):
+        row_measures(torch.ones(3, 2), torch.zeros(3, dtype=torch.int32))
+    with pytest.raises(DataError, match="needs less as 6 values of float32"):
+        row_measures(torch.ones(3, 2), None, torch.ones(3, 2, dtype=torch.float64))

@@ -9,6 +9,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from lipgnn.errors import DataError
 from lipgnn.kernels import fused
 from lipgnn.kernels.smoothness import smoothness
 from lipgnn.runtime import dgl
@@ -74,3 +75,15 @@ def test_distance_does_not_see_the_size_of_features(size, reference):
     graph, x = reference.small_graph(), reference.normal(4, 7, 5)
     expected = defined(reference.edges_of(graph), x.tolist())[1]
     assert smoothness(graph, size * x)[1].item() == pytest.approx(expected, rel=1e-12)
+
+
+@pytest.mark.parametrize("shape", [(6, 2), (8, 2), (7,)])
+def test_features_must_have_a_row_for_every_node(shape, reference):
+    with pytest.raises(DataError, match="a row for each of the 7 nodes"):
+        smoothness(reference.small_graph(), torch.ones(shape))
+
+
+def test_a_graph_with_two_kinds_of_nodes_is_refused():
+    graph = dgl.create_block(([0, 1], [0, 1]), num_src_nodes=2, num_dst_nodes=2)
+    with pytest.raises(DataError, match=r"one kind of nodes|a row for each"):
+        smoothness(graph, torch.ones(2, 2))

@@ -10,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch.nn.functional import linear
 
+from lipgnn.errors import DataError, UsageError
 from lipgnn.kernels import sparse
 from lipgnn.kernels.sparse import sparse_linear
 
@@ -76,10 +77,39 @@ def test_the_order_of_entries_is_found_once_and_goes_with_the_features(monkeypat
     assert len(sparse._made) == before
 
 
-def test_cannot_be_differentiated_twice():
+def test_a_second_derivative_is_refused_and_never_left_out():
     x = matrix(4, 3, 1.0, 0)
     weight = torch.ones(2, 3, dtype=torch.float64, requires_grad=True)
     out = sparse_linear(x, x.values(), weight, torch.zeros(2, dtype=torch.float64))
     (grad,) = torch.autograd.grad(out.square().sum(), weight, create_graph=True)
-    with pytest.raises(RuntimeError, match="once_differentiable"):
-        grad.sum().backward()
+    with pytest.raises(UsageError, match="no second derivatives"):
+        torch.autograd.grad((grad * weight).sum(), weight)
+
+
+def test_arrays_that_do_not_fit_are_refused():
+    x, weight, bias = matrix(4, 3, 1.0, 0), torch.ones(2, 3, dtype=torch.float64), torch.zeros(2, dtype=torch.float64)
+    for values, other, own in (
+        (x.values()[:-1], weight, bias),
+        (x.values(), weight[:, :2], bias),
+        (x.values(), weight, bias[:1]),
+        (x.values().float(), weight, bias),
+    ):
+        with pytest.raises(DataError, match="x has 3 columns and 12 entries"):
+            sparse_linear(x, values, other, own)
+    apart = torch.empty(24, dtype=torch.float64)[::2].copy_(x.values())
+    torch.testing.assert_close(
+        sparse_linear(x, apart, weight.t().contiguous().t(), bias), linear(x.to_dense(), weight, bias)
+    )
+
+
+@pytest.mark.parametrize("place", [[[0], [3]], [[0], [-1]], [[2], [0]], [[-1], [0]]])
+def test_entries_outside_of_the_matrix_are_refused(place):
+    x = torch.sparse_coo_tensor(place, [1.0], (2, 3), is_coalesced=True, check_invariants=False)
+    with pytest.raises(DataError, match=r"entries outside|not there"):
+        sparse_linear(x, x.values(), torch.ones(2, 3), torch.zeros(2))
+
+
+def test_entries_that_are_not_in_order_are_refused():
+    x = torch.sparse_coo_tensor([[1, 0], [0, 0]], [1.0, 1.0], (2, 3), is_coalesced=False, check_invariants=False)
+    with pytest.raises(DataError, match="coalesced"):
+        sparse_linear(x, torch.ones(2), torch.ones(2, 3), torch.zeros(2))

@@ -79,3 +79,9 @@ def test_the_array_is_left_alone():
     before = x.detach().clone()
     assert not summarize(x).requires_grad
     assert torch.equal(x, before)
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
+def test_other_types_are_summarized_too(dtype):
+    x = torch.tensor([1.0, -2.0, 0.5], dtype=dtype)
+    assert summarize(x).tolist() == pytest.approx(defined(x))

@@ -184,3 +184,12 @@ def test_no_tensor_is_made_on_a_default_device(reference):
 def test_what_cannot_be_reversed_is_refused(options, problem, reference):
     with pytest.raises(UsageError, match=problem):
         network(reference, **options)
+
+
+def test_second_derivatives_are_refused_and_never_left_out(reference):
+    deep = network(reference, kernel="dgl")
+    x = reference.normal(0, 7, 8).requires_grad_()
+    out = run_reversible(deep.blocks, reference.small_graph(), x) + x.exp()
+    (grad,) = torch.autograd.grad(out.sum(), x, create_graph=True)
+    with pytest.raises(UsageError, match="Reversible networks have no second derivatives"):
+        torch.autograd.grad(grad.sum(), x)
