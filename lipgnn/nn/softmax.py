@@ -21,20 +21,16 @@ def edge_softmax(graph: dgl.DGLGraph, scores: torch.Tensor) -> torch.Tensor:
 class _EdgeSoftmax(torch.autograd.Function):
     @staticmethod
     def forward(ctx: FunctionCtx, scores: torch.Tensor, graph: dgl.DGLGraph) -> torch.Tensor:
-        with torch.enable_grad():
-            inner = scores.detach().requires_grad_()
-            ctx.inner = inner, dgl.nn.functional.edge_softmax(graph, inner)
-        attention = ctx.inner[1].detach()
+        attention = dgl.nn.functional.edge_softmax(graph, scores)
         ctx.graph = graph
         ctx.save_for_backward(attention)
         return attention
 
     @staticmethod
     def backward(ctx: FunctionCtx, grad: torch.Tensor) -> tuple[torch.Tensor, None]:
-        if not torch.is_grad_enabled():
-            inner, attention = ctx.inner
-            return torch.autograd.grad(attention, inner, grad, retain_graph=True)[0], None
         (attention,) = ctx.saved_tensors
         weighted = attention * grad
+        if attention.is_cpu and not torch.is_grad_enabled():
+            return dgl._sparse_ops._edge_softmax_backward(ctx.graph._graph, attention, weighted), None
         total = dgl.ops.copy_e_sum(ctx.graph, weighted)
         return weighted - dgl.ops.e_mul_v(ctx.graph, attention, total), None
