@@ -65,8 +65,8 @@ def fail(message: str, hint: str | None) -> None:
 
 
 def print_json(value: Any) -> None:
-    """One JSON object on stdout."""
-    print(json.dumps(value, ensure_ascii=False, allow_nan=False))
+    """One JSON object on stdout; in ASCII, so that nothing in it can steer a terminal."""
+    print(json.dumps(value, allow_nan=False))
 
 
 def print_text(text: str) -> None:

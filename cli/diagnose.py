@@ -19,6 +19,7 @@ from cli.options import (
     results_option,
     spec_options_but,
 )
+from cli.outputs import OutputFile
 from lipgnn.diagnose.over import over_epochs
 from lipgnn.diagnose.subject import SubjectRequest
 from lipgnn.errors import UsageError
@@ -67,12 +68,10 @@ Examples:
 )
 @click.option("--certify", is_flag=True, help="Measure how much every layer really stretches, which takes longer.")
 @click.option("--all", "everything", is_flag=True, help="Measure and show every layer of a deep network.")
-@click.option(
-    "--csv", "table", type=click.Path(path_type=Path), metavar="FILE", help="Write the table as CSV into this file."
-)
+@click.option("--csv", "table", type=OutputFile(), metavar="FILE", help="Write the table as CSV into this file.")
 @click.option(
     "--figure",
-    type=click.Path(path_type=Path),
+    type=OutputFile(),
     metavar="FILE",
     help="Draw the numbers into this file: .png, .svg or .pdf.",
 )

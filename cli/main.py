@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import importlib
 import os
 import shlex
@@ -11,10 +12,16 @@ import traceback
 import click
 
 import lipgnn
-from lipgnn.errors import Interrupted, LipgnnError, unknown_name
+from cli.streams import unbroken_streams
+from lipgnn.errors import Interrupted, LipgnnError, RunFailed, UsageError, unknown_name
 
 COMMANDS = ("train", "evaluate", "diagnose", "sweep", "report", "bench", "datasets", "env", "guide")
 
+# What is wrong with the path itself, and not with the disk.
+_BAD_PATHS = (
+    *(errno.ENAMETOOLONG, errno.ELOOP, errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.EEXIST),
+    *(errno.EACCES, errno.EPERM, errno.EROFS),
+)
 EXAMPLES = """\b
 Try:
   lipgnn train --layers 30 --norm lip
@@ -59,11 +66,15 @@ def program(ctx: click.Context) -> None:
 
 def main() -> None:
     """Run the program and exit with its code."""
-    code = run(sys.argv[1:])
+    # Processes that others start for us find no modules in the working folder either (Python 3.11 and later).
+    os.environ["PYTHONSAFEPATH"] = "1"
+    code = 0
     try:
-        sys.stdout.flush()
-    except BrokenPipeError:
-        _silence_stdout()
+        with unbroken_streams():
+            code = run(sys.argv[1:])
+    except LipgnnError as error:
+        # What was asked for could not be shown; a worse code than that of the work is kept.
+        code = code or _report(error, sys.argv[1:])
     sys.exit(code)
 
 
@@ -75,6 +86,9 @@ def run(arguments: list[str]) -> int:
     the exit code: 0 done, 1 run failed, 2 wrong use, 4 data, 5 environment, 130 interrupted.
     """
     try:
+        for word in arguments:
+            if "\0" in word:
+                raise UsageError(f"An argument has a NUL character: {word!r}.", "No path and no name has one.")
         return program.main(arguments, prog_name="lipgnn", standalone_mode=False) or 0
     except Interrupted as stopped:
         from cli.console import note, print_next
@@ -91,11 +105,8 @@ def run(arguments: list[str]) -> int:
     except (KeyboardInterrupt, click.Abort):
         click.echo("Interrupted.", err=True)
         return Interrupted.exit_code
-    except (BrokenPipeError, SystemExit):
-        # The reader of our output has gone, and there is nobody left to tell. Click and rich say it by exiting;
-        # nothing else here does.
-        _silence_stdout()
-        return 0
+    except OSError as error:
+        return _report(_of_system(error), arguments)
     except Exception as error:
         wrapped = LipgnnError(
             f"Internal error, {type(error).__name__}: {error}",
@@ -105,9 +116,17 @@ def run(arguments: list[str]) -> int:
         return _report(wrapped, arguments)
 
 
-def _silence_stdout() -> None:
-    """Let what is left in the buffer go nowhere, so that nothing complains of a closed pipe at the very end."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _of_system(error: OSError) -> LipgnnError:
+    """What the system says of a file that nobody further down expected to fail."""
+    where = (
+        f"Cannot use {os.fsdecode(error.filename)!r}"
+        if isinstance(error.filename, str | bytes)
+        else "The system refused"
+    )
+    kind = UsageError if error.errno in _BAD_PATHS else RunFailed
+    wrapped = kind(f"{where}: {error.strerror or error}.", "Choose another path, or make room or rights for it.")
+    wrapped.__cause__ = error
+    return wrapped
 
 
 def _report(error: LipgnnError, arguments: list[str]) -> int:

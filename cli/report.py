@@ -12,6 +12,7 @@ import click
 
 from cli import console
 from cli.options import debug_option, json_option, results_option
+from cli.outputs import OutputFile
 from cli.report_update import update_page
 from lipgnn.errors import UsageError
 from lipgnn.files import write_atomic
@@ -69,7 +70,9 @@ class Names(click.ParamType):
     "[default: test_score; for a figure of what runs recorded, the first array of it]",
 )
 @click.option("--over", type=Names(), help="Average over these fields.  [default: seed]")
-@click.option("--best", type=Names(), help="Choose these fields in every cell by the mean validation score.")
+@click.option(
+    "--best", type=Names(), help="Choose these fields in every cell by the mean validation score, diverged runs as 0."
+)
 @click.option(
     "--where",
     multiple=True,
@@ -100,7 +103,7 @@ class Names(click.ParamType):
 @click.option(
     "-o",
     "--output",
-    type=click.Path(path_type=Path),
+    type=OutputFile(),
     metavar="FILE",
     help="Write to this file; its suffix chooses the format.",
 )
@@ -109,7 +112,7 @@ class Names(click.ParamType):
 @click.option(
     "--html",
     "page",
-    type=click.Path(path_type=Path),
+    type=OutputFile(),
     metavar="FILE",
     help="Write one page with everything into this file, too.",
 )

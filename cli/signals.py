@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
@@ -34,5 +35,6 @@ class StopRequest:
         if self.requested:
             raise KeyboardInterrupt
         self.requested = True
-        # Not through the console: a handler may interrupt it in the middle of a line.
-        os.write(sys.stderr.fileno(), b"\nStopping after this epoch; once more to stop at once.\n")
+        # Not through the console: a handler may interrupt it in the middle of a line. There may be nobody to read it.
+        with contextlib.suppress(OSError):
+            os.write(sys.stderr.fileno(), b"\nStopping after this epoch; once more to stop at once.\n")

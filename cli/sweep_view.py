@@ -57,6 +57,8 @@ class SweepView:
         """Take in one event."""
         label = self.labels[event.planned.run_id]
         if isinstance(event, Progress):
+            if event.note and not self.quiet:
+                console.note(event.note)
             accuracy = "" if event.val_score is None else f"  val {event.val_score:.3f}"
             self.live.worker(event.worker, f"{label}  epoch {event.epoch}/{event.planned.spec.epochs}{accuracy}")
             return

@@ -121,6 +121,8 @@ def _run(resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: boo
                 ran = True
                 if not quiet:
                     console.note(_opening(event, resolved))
+                    if event.note:
+                        console.note(event.note)
                     if event.memory.notable:
                         console.note(_expected_memory(event.memory))
             else:

@@ -26,6 +26,8 @@ PACKAGES = ("torch", "dgl", "numpy", "scipy", "pandas", "ogb", "click", "rich", 
 DEVICES = ("auto", "cpu", "cuda")
 # What asks a process to end and save what it has.
 POLITE_SIGNALS = (signal.SIGINT, signal.SIGTERM)
+SAFE_PATH = "import sys; sys.path[:1] = filter(None, sys.path[:1]); "
+"""What `python -c` has to begin with: else a file of the working folder called torch.py would be taken for torch."""
 REINSTALL_HINT = "Reinstall with `pip install -e .` in a fresh Python 3.10 or 3.11 environment."
 
 
@@ -46,6 +48,15 @@ def _import(name: str) -> ModuleType:
             f"torch {installed_version('torch') or '(not installed)'}: {error}.",
             REINSTALL_HINT,
         ) from error
+
+
+def module_command(module: str, *arguments: str) -> list[str]:
+    """The words that run a module in a process of its own, in which the working folder is not on the path.
+
+    That is `python -P -m module`, which Python 3.10 does not have.
+    """
+    code = "import runpy; runpy.run_module(sys.argv.pop(1), run_name='__main__', alter_sys=True)"
+    return [sys.executable, "-c", SAFE_PATH + code, module, *arguments]
 
 
 def installed_version(package: str) -> str | None:

@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from campaign import deselect, summarize
 from parts import FIXTURES, PARTS, obstacle
 
 ROOT = Path(__file__).parent.parent
@@ -20,11 +21,20 @@ def pytest_addoption(parser):
     parser.addoption(
         "--must-have", action="append", default=[], choices=PARTS, help="fail, not skip, where this part is missing"
     )
+    parser.addoption("--kills", type=int, default=200, help="how many the campaign (-m campaign) tries, about")
 
 
 def pytest_itemcollected(item):
     for fixture in FIXTURES.keys() & set(getattr(item, "fixturenames", ())):
         item.add_marker(pytest.mark.real(FIXTURES[fixture]))
+
+
+def pytest_collection_modifyitems(config, items):
+    deselect(config, items)
+
+
+def pytest_terminal_summary(terminalreporter):
+    summarize(terminalreporter)
 
 
 def pytest_runtest_setup(item):
@@ -185,6 +195,7 @@ def result_row():
             "seconds": 4.0,
             "seconds_per_epoch": 0.2,
             "peak_memory_mb": 300.0,
+            "threads": 1,
             "version": "0.1.0",
             "command": f"lipgnn train --seed {spec['seed']}",
             **values,
@@ -264,7 +275,8 @@ def serve():
     """A web server on this machine: serve({"/a.zip": content}) -> object with `url`, `requests` and `faults`.
 
     It knows ranges and versions as web servers do. `faults` are taken one a GET: a number ends the connection after
-    so many bytes, "slow" sends nothing for a second, "plain" ignores the range, "wrong part" sends another one.
+    so many bytes, "slow" sends nothing for a second, "plain" ignores the range, "wrong part" sends another one,
+    "unsaid" says no length.
     """
     import http.server
     import threading
@@ -296,7 +308,8 @@ def serve():
             first = 0 if fault == "wrong part" else start
             if status == 206:
                 further["Content-Range"] = f"bytes {first}-{len(content) - 1}/{len(content)}"
-            self._head(status, **{"Content-Length": len(content) - first}, **further)
+            length = {} if fault == "unsaid" else {"Content-Length": len(content) - first}
+            self._head(status, **length, **further)
             if fault == "slow":
                 time.sleep(1)
             if body:

@@ -11,11 +11,12 @@ from cli.bench.options import Numbers, list_option, repeats_option
 from cli.bench.output import Output, output_options
 from cli.options import debug_option
 from cli.progress import StatusLine
+from lipgnn.runtime import SAFE_PATH
 
 PROGRAM = (
     sys.executable,
     "-c",
-    "import sys; from cli.main import run; from lipgnn.memory import peak_memory; "
+    f"{SAFE_PATH}from cli.main import run; from lipgnn.memory import peak_memory; "
     "code = run(sys.argv[1:]); sys.stderr.write(f'\\n{peak_memory()}'); sys.exit(code)",
 )
 EPILOG = """\b

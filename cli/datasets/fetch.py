@@ -64,9 +64,17 @@ def _fetch(name: str) -> dict[str, Any]:
     }
 
 
+def _checksum(offer: Offer) -> str:
+    """What the archive is held against."""
+    if offer.sha256:
+        return f"sha256 {offer.sha256}, {'as published' if offer.published else 'as it was when first fetched here'}"
+    way = "" if offer.url.startswith("https:") else ", and the way is not encrypted"
+    return f"none published{way}; the sha256 of this first download is kept, and later ones are held against it"
+
+
 def _facts(offer: Offer) -> list[str]:
     return [
         f"size      {console.size(offer.size)}" + (f", {console.size(offer.have)} here already" if offer.have else ""),
-        f"checksum  {f'sha256 {offer.sha256}' if offer.sha256 else 'none published; its sha256 will be kept'}",
+        f"checksum  {_checksum(offer)}",
         f"folder    {offer.folder}",
     ]

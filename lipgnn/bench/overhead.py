@@ -14,7 +14,8 @@ from typing import Any
 from lipgnn.bench.compare import Candidate, Tell, interleave, measurements_of
 from lipgnn.bench.measurements import Measurement, Report
 from lipgnn.files import to_json
-from lipgnn.results.store import SCHEMA, Store
+from lipgnn.results.run import SCHEMA
+from lipgnn.results.store import Store
 from lipgnn.spec.grid import Grid
 
 TINY = {"dataset": "planted", "hidden": 4, "heads": 2, "epochs": 2, "device": "cpu"}

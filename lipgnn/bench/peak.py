@@ -11,12 +11,12 @@ import json
 import os
 import signal
 import subprocess
-import sys
 from collections.abc import Callable
 from typing import Any
 
 from lipgnn.errors import RunFailed
 from lipgnn.memory import forget_peak, memory_in_use, peak_memory
+from lipgnn.runtime import module_command
 
 
 def peak_of(step: Callable[[], object]) -> float | None:
@@ -39,7 +39,7 @@ def peak_in_child(module: str, job: dict[str, Any], threads: int) -> float | Non
     RunFailed : the process failed in another way.
     """
     done = subprocess.run(
-        [sys.executable, "-m", module, json.dumps({**job, "threads": threads})],
+        module_command(module, json.dumps({**job, "threads": threads})),
         env={**os.environ, "OMP_NUM_THREADS": str(threads)},
         capture_output=True,
         text=True,

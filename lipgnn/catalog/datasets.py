@@ -36,6 +36,7 @@ class OgbEntry(DatasetEntry):
     several_labels : whether a node has a label for each of several tasks.
     directed : False where each pair is listed once and means both directions.
     url : the archive that `lipgnn datasets fetch` downloads.
+    largest : bytes that the archive has at most, about twice what OGB says; a longer one is not downloaded.
     sha256 : of that archive, where one is known; OGB publishes none.
     """
 
@@ -43,6 +44,7 @@ class OgbEntry(DatasetEntry):
     several_labels: bool = False
     directed: bool = True
     url: str = ""
+    largest: int = 0
     sha256: str | None = None
 
 
@@ -67,6 +69,7 @@ def _ogb(
     outputs: int,
     *,
     directed: bool,
+    largest: int,
     several_labels: bool = False,
     edges: int | None = None,
 ) -> OgbEntry:
@@ -79,7 +82,9 @@ def _ogb(
         edges=edges,
         several_labels=several_labels,
         directed=directed,
-        url=f"http://snap.stanford.edu/ogb/data/nodeproppred/{file}",
+        # OGB's own list says http; the server answers to both.
+        url=f"https://snap.stanford.edu/ogb/data/nodeproppred/{file}",
+        largest=largest,
     )
 
 
@@ -100,13 +105,23 @@ DATASETS: dict[str, DatasetEntry] = {
         origin="many graphs",
         source="Alon & Yahav 2021",
     ),
-    "ogbn-arxiv": _ogb("citations between arXiv papers, 40 subjects", "arxiv.zip", 40, directed=True, edges=1335586),
-    "ogbn-products": _ogb("products bought together, 47 categories", "products.zip", 47, directed=False),
+    "ogbn-arxiv": _ogb(
+        "citations between arXiv papers, 40 subjects",
+        "arxiv.zip",
+        40,
+        directed=True,
+        largest=160 * 10**6,
+        edges=1335586,
+    ),
+    "ogbn-products": _ogb(
+        "products bought together, 47 categories", "products.zip", 47, directed=False, largest=2800 * 10**6
+    ),
     "ogbn-proteins": _ogb(
         "associations between proteins, 112 yes-or-no functions",
         "proteins.zip",
         112,
         directed=False,
+        largest=430 * 10**6,
         several_labels=True,
     ),
 }

@@ -17,7 +17,7 @@ from lipgnn.datasets.formats.npz import write_npz
 from lipgnn.datasets.generated import GENERATED
 from lipgnn.datasets.locate import MANY_GRAPHS, data_directory, locate
 from lipgnn.datasets.prepare import fingerprint, prepare_edges
-from lipgnn.datasets.source import Source, Split
+from lipgnn.datasets.source import Source, Split, damaged
 from lipgnn.datasets.splits import choose
 from lipgnn.datasets.statistics import describe
 from lipgnn.errors import UsageError
@@ -89,7 +89,10 @@ def read(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None) 
     if family and family.origin == MANY_GRAPHS:
         raise UsageError(f"Data set {name_or_path!r} is many graphs and no single one.", "Train on it: it has no page.")
     path = locate(name_or_path, data_dir=data_dir)
-    source = detect(path).read(path)
+    try:
+        source = detect(path).read(path)
+    except MemoryError as error:
+        raise damaged(path, "there is not enough memory to read it") from error
     if path != Path(name_or_path) and source.name != name_or_path:
         source = dataclasses.replace(source, name=name_or_path)
     return source

@@ -12,6 +12,9 @@ from lipgnn.errors import UsageError, unknown_name
 # The set of erased nodes belongs to the experiment, not to the run: every seed sees the same one.
 ERASE_SEED = 2021
 
+MAX_EMPTY_COLUMNS = 10**6
+"""A sparse matrix may have so many columns, or as many as it has entries; the first layer has a weight for each."""
+
 
 def build_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: tuple[int, int]) -> sparse.csr_array:
     """A canonical float32 matrix from untrusted parts.
@@ -20,10 +23,14 @@ def build_csr(data: np.ndarray, indices: np.ndarray, indptr: np.ndarray, shape: 
     ------
     ValueError : parts that do not fit; scipy's own constructor lets out-of-range indices through.
     """
+    if any(part.ndim != 1 for part in (data, indices, indptr)):
+        raise ValueError("the parts of a CSR matrix are not lists of numbers")
+    if shape[1] > max(MAX_EMPTY_COLUMNS, len(data)):
+        raise ValueError(f"features of shape {shape} have {len(data)} entries, so most columns are empty")
     try:
         matrix = sparse.csr_array((data, indices.astype(np.int64), indptr.astype(np.int64)), shape=shape)
         matrix.check_format(full_check=True)
-    except ValueError as error:
+    except (ValueError, OverflowError, TypeError) as error:
         raise ValueError(f"the parts of a CSR matrix do not fit ({error})") from error
     return canonical(matrix)
 

@@ -15,6 +15,9 @@ Features = sparse.csr_array | np.ndarray
 UNKNOWN = -1
 """The label of a node whose class is not known."""
 
+MAX_EMPTY_CLASSES = 1000
+"""There may be so many classes, or as many as there are nodes; the last layer has weights for each."""
+
 
 @dataclass(frozen=True, eq=False)
 class Split:
@@ -153,6 +156,8 @@ def _labels_problem(source: Source) -> str | None:
         return f"label {labels.min()} is negative (only {UNKNOWN}, unknown, may be)"
     if labels.max() == UNKNOWN:
         return "no node has a label"
+    if source.class_names is None and labels.max() >= max(source.num_nodes, MAX_EMPTY_CLASSES):
+        return f"label {labels.max()} leaves most classes without one of the {source.num_nodes} nodes"
     if labels.max() >= source.num_classes:
         return f"label {labels.max()} has no name among the {source.num_classes} class names"
     return None

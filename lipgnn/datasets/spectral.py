@@ -14,7 +14,7 @@ from scipy import sparse
 from scipy.linalg import solve_triangular
 
 from lipgnn.datasets.cache import remember
-from lipgnn.datasets.formats.npz import load_arrays, write_arrays
+from lipgnn.datasets.formats.arrays import load_arrays, write_arrays
 from lipgnn.datasets.source import damaged
 
 WIDTH = 128

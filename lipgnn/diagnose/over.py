@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 from lipgnn.errors import UsageError
 from lipgnn.results.recordings import SIMILARITY, read_recording
-from lipgnn.results.store import Run, Store
+from lipgnn.results.run import Run
+from lipgnn.results.store import Store
 
 if TYPE_CHECKING:
     import numpy as np

@@ -21,6 +21,7 @@ TOPICS = (
     "speed",
     "gpu",
     "results-and-files",
+    "faults",
     "library",
     "extending",
     "studies",

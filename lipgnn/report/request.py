@@ -51,7 +51,7 @@ class ReportRequest:
     rows, cols : fields that make rows and columns; by default the usual ones, as far as they vary.
     value : the number shown, by default the test score; of a figure of what runs recorded, the array.
     over : fields to average over, by default the seed.
-    best : fields to choose in every cell by mean validation score, by default none.
+    best : fields to choose in every cell by mean validation score, diverged runs counting as 0; by default none.
     where : conditions `key=value,…`, which replace those of the study for the same keys.
     sort : the order of the rows (see `sort_rows`).
     compare : a baseline to show differences to (see `compare`).

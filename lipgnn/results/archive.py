@@ -6,6 +6,7 @@ never drops one. What runs of a study recorded is in studies/NAME/, a file a run
 
 from __future__ import annotations
 
+import os
 import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -30,7 +31,7 @@ def read_archive(path: Path) -> list[Row]:
     ------
     DataError : a value, row or column that cannot be used.
     """
-    return read_results([path]).rows if path.exists() else []
+    return read_results([path]).rows if os.path.exists(path) else []
 
 
 def read_all_archives(results: Path) -> list[Row]:
@@ -105,7 +106,7 @@ def results_of_study(
 def _archived_and_stored(study: Study, results: Path) -> Results:
     """Archived rows first: they are those that the pages show."""
     path = archive_path(results, study.name)
-    archived = read_results([path]) if path.exists() else Results([], [], [])
+    archived = read_results([path]) if os.path.exists(path) else Results([], [], [])
     if next(Store(results).finished(), None) is None:
         return archived
     stored = read_results([results])

@@ -13,7 +13,8 @@ from typing import TYPE_CHECKING, Any
 from lipgnn.errors import DataError, UsageError
 from lipgnn.files import from_csv_text
 from lipgnn.results.recordings import archived_path, read_recording
-from lipgnn.results.store import COLUMNS, RESULT_FIELDS, Run, Store
+from lipgnn.results.run import Run
+from lipgnn.results.store import COLUMNS, RESULT_FIELDS, RUN_ID, Store
 from lipgnn.spec.run import FIELDS, HOW
 
 if TYPE_CHECKING:
@@ -24,7 +25,7 @@ Row = dict[str, Any]
 _KINDS: dict[str, type] = {
     **{name: {"str": str, "int": int, "float": float}[field.type] for name, field in FIELDS.items()},
     **dict.fromkeys(RESULT_FIELDS, float),
-    **dict.fromkeys(("epochs_run", "best_epoch", "epochs_to_90", "parameters"), int),
+    **dict.fromkeys(("epochs_run", "best_epoch", "epochs_to_90", "parameters", "threads"), int),
     **dict.fromkeys(("run_id", "status", "metric", "fingerprint", "version", "command"), str),
 }
 # The numbers of a run that a table can show, and those among them that are of the metric of its data.
@@ -32,8 +33,13 @@ VALUES = tuple(name for name in RESULT_FIELDS if _KINDS[name] is not str)
 SCORES = tuple(name for name in VALUES if name.endswith("_score"))
 _REQUIRED = (*FIELDS, "run_id", "status", "metric")
 # What may differ between two computations of one run: where, when and how it was started.
-_INCIDENTAL = (*HOW, "seconds", "seconds_per_epoch", "peak_memory_mb", "version", "command")
+_MEANS = (*HOW, "threads")
+_INCIDENTAL = (*_MEANS, "seconds", "seconds_per_epoch", "peak_memory_mb", "version", "command")
 _ESSENTIAL = tuple(name for name in COLUMNS if name not in _INCIDENTAL)
+# What must be the same of them even where they were computed by other means, which round sums in another order; and by
+# how much their scores may differ then.
+_FIXED = tuple(name for name in _ESSENTIAL if name in (*FIELDS, "status", "metric", "parameters", "fingerprint"))
+_AGREEMENT = 0.02
 
 
 @dataclass(frozen=True)
@@ -84,7 +90,7 @@ def read_results(sources: Iterable[Path]) -> Results:
     DataError : a value, row or column that cannot be used; nothing is averaged around it.
     """
     sources = list(sources)
-    stores, files, notes, seen, repeated = [], [], [], {}, 0
+    stores, files, notes, seen, differences = [], [], [], {}, []
     for source in sources:
         store = Store(source)
         if store.runs_path.is_dir():
@@ -97,15 +103,19 @@ def read_results(sources: Iterable[Path]) -> Results:
         for place, row in found:
             first = seen.setdefault(row["run_id"], (place, row))
             if first[1] is not row:
-                _check_same(first, (place, row))
-                repeated += 1
+                differences.append(_check_same(first, (place, row)))
     if not seen:
         raise UsageError(
             f"No results in {', '.join(repr(str(source)) for source in sources)}.",
             "Compute some first: lipgnn train --layers 10 --norm lip",
         )
-    if repeated:
-        notes.append(f"Rows that repeat a run and were left out: {repeated}.")
+    if differences:
+        notes.append(f"Rows that repeat a run and were left out: {len(differences)}.")
+    if unlike := [difference for difference in differences if difference]:
+        notes.append(
+            f"Of these, {len(unlike)} were computed by other means, such as another number of threads, and differ in a "
+            f"score by up to {max(unlike):.2g}; what was read first counts."
+        )
     return Results([row for _, row in seen.values()], stores, notes, tuple(files))
 
 
@@ -196,6 +206,8 @@ def _problems(row: Row) -> Iterator[tuple[str, str]]:
     for name in _REQUIRED:
         if row[name] is None or row[name] == "":
             yield name, "empty"
+    if not RUN_ID.fullmatch(row["run_id"] or ""):
+        yield "run_id", f"{(row['run_id'] or '')[:80]!r} is not an id of 12 digits 0-9 and a-f"
     if row["status"] not in ("done", "diverged"):
         yield "status", f"{row['status']!r} is neither 'done' nor 'diverged'"
     for name in SCORES:
@@ -206,12 +218,31 @@ def _problems(row: Row) -> Iterator[tuple[str, str]]:
             yield name, f"score {row[name]!r} is not between 0 and 1"
 
 
-def _check_same(first: tuple[str, Row], second: tuple[str, Row]) -> None:
-    for name in _ESSENTIAL:
-        ours, theirs = first[1][name], second[1][name]
-        if ours != theirs:
-            raise DataError(
-                f"Run {first[1]['run_id']} is there twice with another {name!r}: {ours!r} in {first[0]}, "
-                f"{theirs!r} in {second[0]}.",
-                "Keep the one that is right.",
-            )
+def _check_same(first: tuple[str, Row], second: tuple[str, Row]) -> float:
+    """Refuse two rows of one run that contradict each other; the largest difference of their scores.
+
+    By the same means a run comes to the same bits.
+    """
+    alike = all(first[1][name] == second[1][name] for name in _MEANS)
+    for name in _ESSENTIAL if alike else _FIXED:
+        _refuse_unless(first[1][name] == second[1][name], name, first, second)
+    differences = [0.0]
+    for name in SCORES:
+        pair = first[1][name], second[1][name]
+        if pair[0] == pair[1]:
+            continue
+        _refuse_unless(None not in pair and abs(pair[0] - pair[1]) <= _AGREEMENT, name, first, second)
+        differences.append(abs(pair[0] - pair[1]))
+    return max(differences)
+
+
+def _refuse_unless(agree: bool, name: str, first: tuple[str, Row], second: tuple[str, Row]) -> None:
+    if agree:
+        return
+    (place, row), (other_place, other) = first, second
+    means = ", ".join(f"{key} {row[key]!r} and {other[key]!r}" for key in _MEANS if row[key] != other[key])
+    raise DataError(
+        f"Run {row['run_id']} is there twice with another {name!r}: {row[name]!r} in {place}, {other[name]!r} in "
+        f"{other_place}{f' (computed with {means})' if means else ''}.",
+        "Keep the one that is right.",
+    )

@@ -16,6 +16,7 @@ file says the same in three tables::
 from __future__ import annotations
 
 import itertools
+import math
 import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -28,7 +29,9 @@ from lipgnn.spec.sources import resolve
 from lipgnn.spec.toml import read_toml
 
 TABLES = ("grid", "zip", "fixed")
-_RANGE = re.compile(r"(\d+)-(\d+)(?::(\d+))?", re.ASCII)
+MAX_RUNS = 100_000
+"""More than this is a slip of the keyboard: a plan of so many takes a minute and a gigabyte."""
+_RANGE = re.compile(r"(\d{1,18})-(\d{1,18})(?::(\d{1,18}))?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -94,6 +97,12 @@ class Grid:
             paired = {key: list(itertools.compress(column, kept)) for key, column in paired.items()}
         return Grid(crossed, paired, self.fixed)
 
+    @property
+    def size(self) -> int:
+        """How many combinations there are."""
+        pairs = len(next(iter(self.paired.values()), [None]))
+        return math.prod(map(len, self.crossed.values())) * pairs
+
     def runs(self, environ: Mapping[str, str]) -> tuple[list[RunSpec], list[str]]:
         """All runs of this grid; see `runs_of`."""
         return runs_of([self], environ)
@@ -121,6 +130,8 @@ def runs_of(
     """
     runs: dict[RunSpec, None] = {}
     refused: dict[str, int] = {}
+    grids = list(grids)
+    _check_count(sum(grid.size for grid in grids), "The combinations of the sweep")
     for grid in grids:
         for chosen in grid.combinations():
             try:
@@ -145,9 +156,10 @@ def parse_list(name: str, text: str) -> list[Any]:
     for item in text.split(","):
         match = _RANGE.fullmatch(item.strip()) if FIELDS[name].type == "int" else None
         if match:
-            first, last, step = int(match[1]), int(match[2]), int(match[3] or 1)
+            first, last, step = (int(number or 1) for number in match.groups())
             if last < first or step < 1:
                 raise UsageError(f"{name} has the empty range {item!r}.", "Write FIRST-LAST or FIRST-LAST:STEP.")
+            _check_count(len(values) + (last - first) // step + 1, f"The values of {name}")
             values += [parse_value(name, value) for value in range(first, last + 1, step)]
         else:
             values.append(parse_value(name, item.strip()))
@@ -202,6 +214,13 @@ def grid_of(content: Mapping[str, Any], place: str) -> Grid:
         name: {key: _as_list(key, value) for key, value in content.get(name, {}).items()} for name in ("grid", "zip")
     }
     return Grid(lists["grid"], lists["zip"], content.get("fixed", {}))
+
+
+def _check_count(count: int, what: str) -> None:
+    if count > MAX_RUNS:
+        raise UsageError(
+            f"{what} are {count:,}, and a sweep has at most {MAX_RUNS:,} runs.", "Take fewer, or sweep them in parts."
+        )
 
 
 def _as_list(name: str, value: Any) -> list[Any]:

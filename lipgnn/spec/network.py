@@ -25,6 +25,9 @@ from lipgnn.spec.weight_norm import parse_weight_norm
 
 _NETWORK, _DEPTH, _COMPUTE = "network", "depth and norms", "compute"
 
+MAX_LAYERS = 10_000
+"""Ten times the deepest network known to have been trained on a graph; building one takes half a minute."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class NetworkSpec:
@@ -36,7 +39,7 @@ class NetworkSpec:
     """
 
     model: str = option(_NETWORK, "gat", "The kind of layer.", catalog=MODELS)
-    layers: int = option(_NETWORK, 10, "The number of layers.", low=1)
+    layers: int = option(_NETWORK, 10, "The number of layers.", low=1, high=MAX_LAYERS)
     hidden: int = option(_NETWORK, 8, "The width of one head; the network is heads × hidden wide.", low=1)
     heads: int = option(_NETWORK, 8, "The number of heads.", low=1)
     activation: str = option(_NETWORK, "elu", "The activation after every layer.", choices=ACTIVATIONS)

@@ -13,6 +13,13 @@ GROUPS = ("data", "network", "depth and norms", "training", "compute")
 
 _TYPES = {"str": str, "int": int, "float": float}
 _WORDS = {str: "a text", int: "a whole number", float: "a number"}
+# What the file system, torch and the columns of results can hold.
+_USABLE = {
+    str: ("a text without NUL", lambda text: "\0" not in text),
+    int: ("a whole number below 2^63", lambda number: abs(number) < 2**63),
+    float: ("a number", math.isfinite),
+}
+_LONGEST = 80
 
 
 def option(group: str, default: Any, description: str, **limits: Any) -> Any:
@@ -56,7 +63,7 @@ def checked(option: Field, value: Any) -> Any:
     given = {words: (limit, holds) for words, (limit, holds) in bounds.items() if limit is not None}
     if not all(holds(limit) for limit, holds in given.values()):
         wanted = " and ".join(f"{words} {limit}" for words, (limit, _) in given.items())
-        raise UsageError(f"{name} must be {wanted}, got {value!r}.")
+        raise UsageError(f"{name} must be {wanted}, got {shown(value)}.")
     return parsed
 
 
@@ -70,8 +77,20 @@ def _converted(name: str, kind: type, value: Any) -> Any:
     if type(value) is kind or (kind is not str and isinstance(value, str)) or (kind is float and type(value) is int):
         try:
             parsed = kind(value)
-        except ValueError:
+        except (ValueError, OverflowError):
             parsed = None
-        if parsed is not None and (kind is not float or math.isfinite(parsed)):
+        words, usable = _USABLE[kind]
+        if parsed is not None and not usable(parsed):
+            raise UsageError(f"{name} must be {words}, got {shown(value)}.")
+        if parsed is not None:
             return parsed
-    raise UsageError(f"{name} must be {_WORDS[kind]}, got {value!r}.")
+    raise UsageError(f"{name} must be {_WORDS[kind]}, got {shown(value)}.")
+
+
+def shown(value: Any) -> str:
+    """A value in an error message; of a long one its beginning."""
+    try:
+        text = repr(value)
+    except (ValueError, RecursionError):
+        return "a value that is too long to show"
+    return text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import tomlkit
-from tomlkit.exceptions import ParseError
+from tomlkit.exceptions import TOMLKitError
 
 from lipgnn.errors import UsageError
 
@@ -24,5 +24,6 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     """
     try:
         return tomlkit.parse(path.read_text(encoding="utf-8")).unwrap()
-    except (OSError, UnicodeDecodeError, ParseError) as error:
-        raise UsageError(f"Cannot read the {what} {str(path)!r}: {error}.") from error
+    except (OSError, ValueError, RecursionError, TOMLKitError) as error:
+        reason = getattr(error, "strerror", None) or str(error)
+        raise UsageError(f"Cannot read the {what} {str(path)!r}: {reason}.") from error

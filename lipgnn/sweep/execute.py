@@ -10,7 +10,8 @@ from dataclasses import dataclass, replace
 from lipgnn.files import ensure_writable
 from lipgnn.results.archive import add_to_archive
 from lipgnn.results.store import Store
-from lipgnn.sweep.engines import Orders, make_engine
+from lipgnn.runtime import choose_device
+from lipgnn.sweep.engines import Orders, make_engine, remove_dead_sweeps
 from lipgnn.sweep.engines.events import Event
 from lipgnn.sweep.prepare import Prepared
 from lipgnn.sweep.run import Engine, Summary, run_sweep
@@ -42,9 +43,14 @@ class Means:
     save_every: int = 10
     fail_fast: bool = False
 
+    @property
+    def elsewhere(self) -> bool:
+        """Whether runs are computed on other machines."""
+        return self.engine == "slurm" or self.address is not None
+
     def shared_by(self, runs: int) -> Means:
         """The same with numbers of jobs and threads: the cores of this machine, or what a cluster may have queued."""
-        if self.engine == "slurm" or self.address is not None:
+        if self.elsewhere:
             return replace(self, jobs=self.jobs or max(1, min(CLUSTER_JOBS, runs)), threads=self.threads or 1)
         cores = os.cpu_count() or 1
         jobs = self.jobs or max(1, min(cores // (self.threads or 1), runs))
@@ -67,11 +73,17 @@ def execute(
     Raises
     ------
     UsageError : the folder of results cannot be written to, or there is no such engine.
-    EnvironmentBroken : the package that the engine needs is not installed, or its cluster is not there.
+    EnvironmentBroken : the package that the engine needs is not installed, its cluster is not there, or the device of
+        a run is not.
     """
     request, choice = prepared.request, prepared.choice
     means = means.shared_by(len(prepared.plan.to_run))
+    if not means.elsewhere:
+        # Said once, before anything is written; every run would fail of it alone. A cluster has devices of its own.
+        for device in {planned.spec.device for planned in prepared.plan.to_run} - {"auto", "cpu"}:
+            choose_device(device)
     ensure_writable(request.results)
+    remove_dead_sweeps(request.results)
     orders = Orders(
         request.results.absolute(),
         means.jobs,

@@ -6,6 +6,7 @@ outlive the sweep that started it: the epoch is finished, the state is saved, an
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
@@ -65,9 +66,11 @@ def compute(
         return _ended("held", error.message)
     except Interrupted as error:
         return _ended("interrupted", error.message)
-    except (LipgnnError, RuntimeError, ValueError, ArithmeticError) as error:
+    except (LipgnnError, RuntimeError, ValueError, ArithmeticError, MemoryError, OSError) as error:
         reason = error.message if isinstance(error, LipgnnError) else f"{type(error).__name__}: {error}"
-        store.run(request["run_id"]).fail(reason, epoch)
+        # Where not even the note can be written, the sweep tells the reason all the same.
+        with contextlib.suppress(LipgnnError):
+            store.run(request["run_id"]).fail(reason, epoch)
         return _ended("failed", reason)
 
 
@@ -80,7 +83,7 @@ def _followed(events: Iterable[Started | Epoch | Finished], say: Callable[[Messa
             return _ended(status, event.result.get("diverged_at"), event.result)
         if isinstance(event, Started):
             started = True
-            say({"event": "started", "epoch": event.resumed_epoch})
+            say({"event": "started", "epoch": event.resumed_epoch, "note": event.note})
         else:
             numbers = {"epoch": event.epoch, "val_score": event.val_score, "best_epoch": event.best_epoch}
             say({"event": "epoch", **numbers})
@@ -94,7 +97,7 @@ def main() -> None:
     requests: queue.SimpleQueue[Message | None] = queue.SimpleQueue()
     stop = threading.Event()
 
-    def end(number: int, frame: FrameType | None) -> None:
+    def end(number: int = 0, frame: FrameType | None = None) -> None:
         stop.set()
         requests.put(None)
 
@@ -108,7 +111,11 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())
 
     def tell(message: Message) -> None:
-        channel.write(json.dumps(message) + "\n")
+        try:
+            channel.write(json.dumps(message) + "\n")
+        except BrokenPipeError:
+            # The sweep is gone, which is no fault of the run: it is saved.
+            end()
 
     tell({"event": "ready"})
     while (request := requests.get()) is not None and not stop.is_set():

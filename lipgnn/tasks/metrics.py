@@ -13,6 +13,8 @@ def accuracy(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
 def roc_auc(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     """Area under the ROC curve, the mean over the columns that have known labels of both kinds; NaN if none has.
 
+    It is NaN as well where a logit with a known label is: what is no number has no rank.
+
     The chance that a yes is ranked above a no, ties counting half: from the sum of the ranks of the P yeses among
     Q noes,
 
@@ -21,7 +23,8 @@ def roc_auc(logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
     Reference: Hanley & McNeil, "The Meaning and Use of the Area under a ROC Curve", Radiology 1982.
     """
     areas = torch.stack([_area(*column) for column in zip(logits.t(), labels.t(), strict=True)])
-    return areas.nanmean()
+    unknown = (logits.isnan() & ~labels.isnan()).any()
+    return torch.where(unknown, torch.nan, areas.nanmean())
 
 
 def _area(scores: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:

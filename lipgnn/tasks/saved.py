@@ -10,6 +10,7 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import torch
 from safetensors import SafetensorError, safe_open
@@ -24,6 +25,8 @@ from lipgnn.tasks.task import TaskData
 
 SCHEMA = 2
 _METADATA_KEY = "lipgnn"
+# Layers have tensors, one or more each; a description without them is not built to find that out.
+_LAYERS_ON_TRUST = 1000
 
 Tensors = dict[str, torch.Tensor]
 
@@ -79,34 +82,48 @@ def load_model(path: Path) -> SavedModel:
     try:
         with safe_open(path, framework="pt", device="cpu") as file:
             described = json.loads((file.metadata() or {})[_METADATA_KEY])
-            weights = {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118 (not a dict)
-        if described["schema"] != SCHEMA:
-            raise _unusable(path, f"it has schema version {described['schema']!r}, and {SCHEMA} is read")
-        # How it was computed is no affair of who uses the model; the best of the machine at hand is.
-        spec = RunSpec.from_mapping({**described["spec"], "kernel": "auto", "recompute_every": "auto"})
-        num_features, num_classes = (int(size) for size in described["shape"])
+            if described["schema"] != SCHEMA:
+                raise _unusable(path, f"it has schema version {described['schema']!r}, and {SCHEMA} is read")
+            # How it was computed is no affair of who uses the model; the best of the machine at hand is.
+            spec = RunSpec.from_mapping({**described["spec"], "kernel": "auto", "recompute_every": "auto"})
+            names = list(file.keys())
+            if spec.layers > max(_LAYERS_ON_TRUST, len(names)):
+                raise _unusable(path, f"it describes {spec.layers} layers and has {len(names)} tensors")
+            weights = {name: file.get_tensor(name) for name in names}
+        shape = _shape(described["shape"])
         task = find_task(described["task"])
-        fingerprint, class_names = str(described["fingerprint"]), described["class_names"]
-    except (OSError, SafetensorError, ValueError, TypeError, KeyError, UsageError) as error:
+        class_names = _class_names(described["class_names"], shape[1])
+    except (OSError, SafetensorError, ValueError, TypeError, KeyError, RecursionError, UsageError) as error:
         raise _unusable(path, str(error) or repr(error)) from error
-    make = functools.partial(task.network, spec, num_features, num_classes)
+    make = functools.partial(task.network, spec, *shape)
     _check_shapes(path, weights, make)
     network = make()
     network.load_state_dict(weights)
-    return SavedModel(
-        network.eval(),
-        spec,
-        fingerprint,
-        described["task"],
-        (num_features, num_classes),
-        tuple(class_names) if class_names else None,
-    )
+    return SavedModel(network.eval(), spec, str(described["fingerprint"]), described["task"], shape, class_names)
+
+
+def _shape(sizes: Any) -> tuple[int, int]:
+    """The numbers of features and of classes."""
+    if not isinstance(sizes, list) or len(sizes) != 2 or not all(type(size) is int and size > 0 for size in sizes):
+        raise ValueError(f"its shape is {sizes!r}, not a number of features and one of classes")
+    return sizes[0], sizes[1]
+
+
+def _class_names(names: Any, classes: int) -> tuple[str, ...] | None:
+    if names is None:
+        return None
+    if not isinstance(names, list) or len(names) != classes or not all(isinstance(name, str) for name in names):
+        raise ValueError(f"its class names are not {classes} texts")
+    return tuple(names)
 
 
 def _check_shapes(path: Path, weights: Tensors, make: Callable[[], DeepGNN]) -> None:
     """Compare with the tensors the specification calls for, without allocating them."""
-    with torch.device("meta"):
-        expected = make().state_dict()
+    try:
+        with torch.device("meta"):
+            expected = make().state_dict()
+    except (RuntimeError, OverflowError, TypeError, ValueError, UsageError) as error:
+        raise _unusable(path, f"no network is as it says ({str(error).splitlines()[0]})") from error
     problems = [f"{name} is missing" for name in expected if name not in weights]
     problems += [f"{name} is not part of the model" for name in weights if name not in expected]
     for name in expected.keys() & weights.keys():

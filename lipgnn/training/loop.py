@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 from collections.abc import Callable, Collection, Generator, Iterator
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -11,17 +12,19 @@ import torch
 
 import lipgnn
 from lipgnn.catalog import MODELS, NO_NORM, check_name, fused_norms, parse_norm
-from lipgnn.errors import DataError, Interrupted, RunFailed
+from lipgnn.errors import DataError, Interrupted, RunFailed, UsageError
 from lipgnn.kernels import choose
 from lipgnn.memory import forget_peak, free_memory, memory_returned, peak_memory
+from lipgnn.results.claims import Held
 from lipgnn.results.recordings import RECORDS, read_recording
-from lipgnn.results.store import Run, Store, epochs_to_90
+from lipgnn.results.run import Run, epochs_to_90
+from lipgnn.results.store import Store
 from lipgnn.runtime import choose_device
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import command_for
 from lipgnn.tasks import TaskData, find_task
 from lipgnn.training.checkpoint import CheckpointFile
-from lipgnn.training.memory import MemoryPlan, estimate, plan_memory
+from lipgnn.training.memory import MemoryPlan, check_weights, estimate, plan_memory
 from lipgnn.training.recorders import RECORDERS, Recorder
 from lipgnn.training.selection import Epoch
 from lipgnn.training.state import Diverged, Training
@@ -29,7 +32,7 @@ from lipgnn.training.state import Diverged, Training
 
 @dataclass(frozen=True)
 class Started:
-    """A run begins, or goes on after `resumed_epoch`."""
+    """A run begins, or goes on after `resumed_epoch`, up to which `earlier_threads` computed it if these are others."""
 
     run_id: str
     device: str
@@ -39,6 +42,19 @@ class Started:
     parameters: int
     memory: MemoryPlan
     resumed_epoch: int
+    threads: int
+    earlier_threads: int | None
+
+    @property
+    def note(self) -> str | None:
+        """What a reader should know of a run that goes on, if anything."""
+        if self.earlier_threads is None:
+            return None
+        return (
+            f"Run {self.run_id} was computed with {self.earlier_threads} thread(s) up to epoch {self.resumed_epoch} "
+            f"and goes on with {self.threads}, which round sums in another order: its last digits may differ from "
+            "those of an uninterrupted run."
+        )
 
 
 @dataclass(frozen=True)
@@ -95,21 +111,25 @@ def train(
             run.begin(spec, dataset.fingerprint)
             # A process may compute several runs, one after the other.
             forget_peak(device)
-            training, checkpoint = Training(spec, dataset, device), CheckpointFile(run.path)
-            memory = _plan_memory(training, run)
-            if saved := checkpoint.read(spec):
-                training.restore(*saved)
-            run.rewind_log(training.epoch)
+            training, memory = _prepared(spec, dataset, device, run)
+            checkpoint = CheckpointFile(run.path, run.check_claim)
+            _restore(training, checkpoint)
+            with _noting_failure(run, training):
+                run.rewind_log(training.epoch)
             recorders = _recorders(training, run, record)
             yield Started(
-                run.id, str(device), reason, kernel, kernel_reason, training.parameters, memory, training.epoch
+                run.id,
+                *(str(device), reason, kernel, kernel_reason),
+                *(training.parameters, memory, training.epoch),
+                *(torch.get_num_threads(), training.earlier_threads),
             )
             # Of DGL's many passing tensors the allocator holds most, which a big run should not.
             frugal = memory.frugal or (memory.notable and kernel == "dgl")
             with memory_returned() if frugal else contextlib.nullcontext():
                 diverged = yield from _epochs(training, run, checkpoint, recorders, save_every, should_stop)
             result = _result(training, run, dataset.fingerprint, diverged)
-            run.finish(result)
+            with _noting_failure(run, training):
+                run.finish(result)
     if update_csv:
         # Also for a stored result: whoever finished it may have been stopped before this line.
         store.rebuild_csv()
@@ -125,13 +145,26 @@ def _choose_kernel(spec: RunSpec, device: torch.device) -> tuple[str, str]:
     return choose(spec.kernel, device)
 
 
-def _plan_memory(training: Training, run: Run) -> MemoryPlan:
-    """Settle how many activations the run keeps, from a trial of two blocks."""
-    with _noting_failure(training, run):
+def _prepared(spec: RunSpec, dataset: TaskData, device: torch.device, run: Run) -> tuple[Training, MemoryPlan]:
+    """The state before the first epoch, and how many activations are kept, from a trial of two blocks."""
+    with _noting_failure(run):
+        make = functools.partial(find_task(dataset.task).network, spec, dataset.num_features, dataset.num_classes)
+        check_weights(make, free_memory(device))
+        training = Training(spec, dataset, device)
         expected = estimate(training.network, *training.example())
-    memory = plan_memory(expected, training.spec.recompute_every, free_memory(training.device))
+    memory = plan_memory(expected, spec.recompute_every, free_memory(device))
     training.recompute_blocks(memory.recompute_every)
-    return memory
+    return training, memory
+
+
+def _restore(training: Training, checkpoint: CheckpointFile) -> None:
+    """Go on from the checkpoint, if there is one."""
+    if saved := checkpoint.read(training.spec):
+        try:
+            training.restore(*saved)
+        except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:
+            text = str(error).strip().splitlines() or [""]
+            raise checkpoint.damaged(f"it does not fit the run ({type(error).__name__}: {text[0]})") from error
 
 
 def _recorders(training: Training, run: Run, record: Collection[str]) -> list[Recorder]:
@@ -141,19 +174,28 @@ def _recorders(training: Training, run: Run, record: Collection[str]) -> list[Re
         path = run.recording_path(kind.record)
         earlier = read_recording(path) if path.exists() else None
         if earlier or kind.record in record:
-            with _noting_failure(training, run):
+            with _noting_failure(run, training):
                 recorders.append(kind(training, earlier))
     return recorders
 
 
 @contextlib.contextmanager
-def _noting_failure(training: Training, run: Run) -> Iterator[None]:
-    """Leave a note in the store of what torch, DGL or the system could not do."""
+def _noting_failure(run: Run, training: Training | None = None) -> Iterator[None]:
+    """Leave a note in the store of what torch, DGL, the disk or the system could not do."""
     try:
         yield
-    except (RuntimeError, MemoryError) as error:
-        run.fail(f"{type(error).__name__}: {error}", training.epoch)
-        raise _failed(error, training.epoch) from error
+    except Held:
+        # The folder is another's by now.
+        raise
+    except (RuntimeError, MemoryError, RunFailed) as error:
+        epoch = training.epoch if training else 0
+        failed = error if isinstance(error, RunFailed) else _failed(error, epoch)
+        # A disk too full for what was to be written may be too full for the note as well.
+        with contextlib.suppress(RunFailed, UsageError):
+            run.fail(failed.message, epoch)
+        if failed is error:
+            raise
+        raise failed from error
 
 
 def _epochs(
@@ -166,7 +208,7 @@ def _epochs(
 ) -> Generator[Epoch, None, str | None]:
     """Train to the end, saving on the way and at the end; returns where it diverged, if it did."""
     diverged = None
-    with _noting_failure(training, run):
+    with _noting_failure(run, training):
         try:
             while not training.finished:
                 line = training.step()
@@ -185,7 +227,7 @@ def _epochs(
                     _save(training, run, checkpoint, recorders)
         except Diverged as error:
             diverged = str(error)
-    _save(training, run, checkpoint, recorders, model_too=True)
+        _save(training, run, checkpoint, recorders, model_too=True)
     return diverged
 
 
@@ -199,9 +241,11 @@ def _save(
 ) -> None:
     run.sync_log()
     for recorder in recorders:
+        run.check_claim()
         recorder.save(run.recording_path(recorder.record))
     training.save(checkpoint)
     if model_too and training.best:
+        run.check_claim()
         training.save_best(run.best_path)
 
 
@@ -224,6 +268,7 @@ def _result(training: Training, run: Run, fingerprint: str, diverged: str | None
         "seconds": training.seconds,
         "seconds_per_epoch": training.seconds / training.epoch if training.epoch else None,
         "peak_memory_mb": round(peak_memory(training.device) / 2**20, 1),
+        "threads": training.threads,
         "fingerprint": fingerprint,
         "version": lipgnn.__version__,
         "command": command_for(spec),

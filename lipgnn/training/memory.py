@@ -10,9 +10,11 @@ from dataclasses import dataclass
 from typing import Any
 
 import torch
+from torch.overrides import TorchFunctionMode
 from torch.utils._python_dispatch import TorchDispatchMode
 from torch.utils._pytree import tree_leaves
 
+from lipgnn.errors import RunFailed
 from lipgnn.memory import memory_in_use
 from lipgnn.network.deep import DeepGNN
 from lipgnn.network.hops import Graphs, per_block
@@ -31,6 +33,8 @@ MARGIN = 1.25
 COPIES = 4
 
 _PROBED = 2
+
+_SMALLER = "Use fewer heads, a smaller width or fewer layers."
 
 
 @dataclass(frozen=True)
@@ -90,6 +94,34 @@ class MemoryPlan:
     def notable(self) -> bool:
         """Whether there is something to say before the run."""
         return self.peak > BIG or self.chosen or not self.fits
+
+
+def check_weights(make: Callable[[], DeepGNN], free: int) -> None:
+    """Refuse a big network whose weights alone cannot be had, before the system ends whoever asks for them.
+
+    Parameters
+    ----------
+    make : makes the network; called without allocating it.
+    free : bytes to be had.
+
+    Raises
+    ------
+    RunFailed : with the sizes.
+    """
+    try:
+        with torch.device("meta"), _Undrawn():
+            weights = list(make().parameters())
+        needed = (1 + COPIES) * sum(weight.numel() * weight.element_size() for weight in weights)
+    except RuntimeError as error:
+        # More numbers than can be counted in 64 bits.
+        raise RunFailed(f"The network is too large for any memory: {error}.", _SMALLER) from error
+    if needed > max(free, BIG):
+        count = sum(weight.numel() for weight in weights)
+        raise RunFailed(
+            f"The network has {count:,} weights, which take {needed / 2**30:,.1f} GB with their gradients and the "
+            f"state of Adam; {free / 2**30:,.1f} GB of memory are free.",
+            _SMALLER,
+        )
 
 
 def plan_memory(expected: Estimate, requested: str, free: int) -> MemoryPlan:
@@ -185,6 +217,15 @@ def _all_kept(network: DeepGNN) -> Iterator[None]:
         yield
     finally:
         network.recompute_every = every
+
+
+class _Undrawn(TorchFunctionMode):
+    """Draws no numbers for new weights: tensors without memory have none, and torch would import its compiler."""
+
+    def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
+        if func in (torch.Tensor.normal_, torch.Tensor.uniform_):
+            return args[0]
+        return func(*args, **(kwargs or {}))
 
 
 class _Allocations(TorchDispatchMode):

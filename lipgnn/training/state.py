@@ -22,7 +22,7 @@ from lipgnn.spec.run import RunSpec
 from lipgnn.tasks import TaskData, find_task
 from lipgnn.tasks.batches import Batch, logits_of
 from lipgnn.tasks.saved import Tensors, save_model
-from lipgnn.training.checkpoint import CheckpointFile
+from lipgnn.training.checkpoint import CheckpointFile, check_state
 from lipgnn.training.divergence import first_nonfinite_gradient, first_nonfinite_output
 from lipgnn.training.optimizer import adam, schedule, watches, without_infinities
 from lipgnn.training.selection import Epoch, is_better
@@ -54,6 +54,9 @@ class Training:
         self.batches = self.task.batches(spec, dataset, device)
         self.labels, self.parts = self.batches.labels, self.batches.parts
         self.device = device
+        # Of all epochs: sums are rounded in another order by another number of threads. None where it has changed.
+        self.threads: int | None = torch.get_num_threads()
+        self.earlier_threads: int | None = None
         self.epoch = 0
         self.seconds = 0.0
         self.max_grad_norm = 0.0
@@ -214,20 +217,30 @@ class Training:
         tensors["rng.cpu"] = torch.get_rng_state()
         if self.device.type == "cuda":
             tensors["rng.cuda"] = torch.cuda.get_rng_state(self.device)
-        state = {
+        checkpoint.write(tensors, self._state(), self.spec)
+
+    def _state(self) -> dict[str, Any]:
+        """All but the tensors."""
+        return {
             "epoch": self.epoch,
             "seconds": self.seconds,
             "max_grad_norm": self.max_grad_norm,
+            "threads": self.threads,
             "unreported": self._unreported,
             "last": asdict(self.last) if self.last else None,
             "best": asdict(self.best) if self.best else None,
             "lr": self.optimizer.param_groups[0]["lr"],
             "scheduler": without_infinities(self.scheduler.state_dict()) if self.scheduler else None,
         }
-        checkpoint.write(tensors, state, self.spec)
 
     def restore(self, tensors: Tensors, state: dict[str, Any]) -> None:
-        """Go on from a checkpoint as if there had been no interruption."""
+        """Go on from a checkpoint as if there had been no interruption.
+
+        Raises
+        ------
+        ValueError, KeyError, TypeError, RuntimeError : the checkpoint is not of this run.
+        """
+        check_state(state, self._state() | {"threads": None})
         groups: dict[str, Tensors] = {"network": {}, "best": {}, "optimizer": {}, "rng": {}}
         for name, tensor in tensors.items():
             group, _, rest = name.partition(".")
@@ -247,7 +260,9 @@ class Training:
         if "cuda" in groups["rng"] and self.device.type == "cuda":
             torch.cuda.set_rng_state(groups["rng"]["cuda"], self.device)
         self.epoch, self.seconds, self.max_grad_norm = state["epoch"], state["seconds"], state["max_grad_norm"]
-        self._unreported = state.get("unreported", self._unreported)
+        self._unreported = state["unreported"]
+        if state["threads"] != self.threads:
+            self.threads, self.earlier_threads = None, state["threads"]
         self.last = Epoch(**state["last"]) if state["last"] else None
         self.best = Epoch(**state["best"]) if state["best"] else None
 

@@ -78,7 +78,7 @@ def test_lines_below_a_table_are_not_broken(capsys):
 
 def test_json_is_one_line_and_refuses_what_is_not_json(capsys):
     console.print_json({"a": "é", "b": None})
-    assert capsys.readouterr().out == '{"a": "é", "b": null}\n'
+    assert capsys.readouterr().out == '{"a": "\\u00e9", "b": null}\n'
     with pytest.raises(ValueError):
         console.print_json({"a": float("nan")})
 

@@ -1,5 +1,7 @@
 import pytest
 
+from cli.report_update import PRINTING
+
 COMMAND = "lipgnn report --rows norm --cols layers --format markdown"
 PAGE = f"# Page\n\n<!-- report: {COMMAND} -->\n{{}}<!-- end -->\n\nText.\n"
 
@@ -54,3 +56,44 @@ def test_it_takes_no_other_option(invoke, page):
     assert code == 2
     assert "no other option" in err
     assert invoke("report", "--update", "absent.md")[0] == 2
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        "-o/{outside}/x.csv",
+        "-o {outside}/x.csv",
+        "--output={outside}/x.csv",
+        "--outp {outside}/x.csv",
+        "--html {outside}/x.html",
+        "--htm={outside}/x.html",
+        "--figure depth -o{outside}/x.png",
+        "--figure-data",
+        "--update page.md",
+        "--debug",
+        "--help",
+        "{outside}",
+        "--results {outside}",
+        "../{outside.name}",
+        "-- -o{outside}/x.csv ../{outside.name}",
+    ],
+)
+def test_a_page_may_only_print(invoke, page, result_row, write_store, words, tmp_path_factory):
+    """By what the parser makes of the words, not by how they look."""
+    outside = tmp_path_factory.mktemp("outside")
+    write_store(outside, [result_row()])
+    before = sorted(outside.rglob("*"))
+    text = f"<!-- report: lipgnn report {words.format(outside=outside)} -->\n<!-- end -->\n"
+    page.write_text(text)
+    code, out, err = invoke("report", "--update", "page.md")
+    assert (code, out) == (2, ""), err
+    assert "Line 1 cannot be printed" in err
+    assert sorted(outside.rglob("*")) == before
+    assert page.read_text() == text
+
+
+def test_every_option_of_report_is_known_to_print_or_to_write():
+    from cli.report import command
+
+    writing = {"output", "figure", "figure_data", "page", "update", "debug"}
+    assert {parameter.name for parameter in command.params} == {*PRINTING, *writing}

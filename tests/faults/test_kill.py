@@ -138,7 +138,7 @@ def test_a_full_disk_leaves_no_half_file_and_the_run_can_go_on(program, tmp_path
     assert done.returncode == 1, done.stderr
     assert "Could not write" in done.stderr and "bytes" in done.stderr and "Traceback" not in done.stderr
     names = {path.name for path in tmp_path.glob("full/results/runs/*/*")}
-    assert names == {"spec.json", "log.jsonl"}
+    assert names == {"spec.json", "log.jsonl", "failure.json"}
     again = subprocess.run(
         [*program, *RUN],
         cwd=tmp_path / "full",

@@ -116,3 +116,22 @@ def test_ten_thousand_runs_fit_into_little_memory_without_torch(ten_thousand):
     peak, torch = done.stderr.split()
     assert float(peak) < 250
     assert torch == "False"
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["report"],
+        ["report", "--study", "first"],
+        ["sweep", "--dataset", "planted"],
+        ["sweep", "--study", "first", "--dry-run"],
+        ["evaluate", "ab"],
+        ["diagnose", "ab"],
+        ["train", "--dataset", "planted"],
+    ],
+    ids=" ".join,
+)
+def test_a_folder_of_results_that_no_folder_can_be_is_wrong_use(invoke, words):
+    code, out, err = invoke(*words, "--results", "a" * 300)
+    assert (code, out) == (2, ""), err
+    assert "File name too long" in err

@@ -13,7 +13,7 @@ from lipgnn.results.store import Store
 
 SEEDS = 6
 GRID = ["sweep", "--dataset", "planted", "--hidden", "2", "--heads", "2", "--layers", "2", "--patience", "0"]
-GRID += ["--seeds", f"0-{SEEDS - 1}", "--epochs", "60", "--save-every", "4", "--json"]
+GRID += ["--seeds", f"0-{SEEDS - 1}", "--epochs", "60", "--save-every", "4", "--threads", "1", "--json"]
 MEASURED = ("seconds", "seconds_per_epoch", "peak_memory_mb")
 
 
@@ -152,3 +152,32 @@ def test_out_of_memory_ends_one_run(program, tmp_path):
     assert (summary["ran"], summary["failed"]) == (1, 1)
     assert "memory" in done.stderr
     assert [row["hidden"] for row in Store(tmp_path / "results").results()] == [4]
+
+
+def test_a_device_that_is_not_here_is_told_once_with_exit_5(program, tmp_path):
+    done = subprocess.run(
+        [*program, *GRID, "--device", "cuda"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        env={**os.environ, "CUDA_VISIBLE_DEVICES": ""},
+    )
+    assert done.returncode == 5, done.stderr
+    assert done.stderr.count("Device 'cuda' was asked for") == 1
+    assert (done.stdout, results_in(tmp_path)) == ("", 0)
+    assert not list(tmp_path.glob("results/runs/*"))
+
+
+def test_one_grid_with_one_thread_a_run_and_with_two_is_reported_together(program, tmp_path):
+    """Sums over 2708 nodes are rounded in another order by two threads; the runs are the same ones."""
+    grid = ["sweep", "--dataset", "cora", "--layers", "2", "--hidden", "2", "--heads", "2", "--epochs", "5", "-q"]
+    for threads in ("1", "2"):
+        where = ["--jobs", "1", "--threads", threads, "--results", f"t{threads}"]
+        subprocess.run([*program, *grid, *where], cwd=tmp_path, check=True, capture_output=True)
+    stored = {threads: Store(tmp_path / f"t{threads}").results()[0] for threads in (1, 2)}
+    assert {threads: row["threads"] for threads, row in stored.items()} == {1: 1, 2: 2}
+    assert stored[1]["run_id"] == stored[2]["run_id"]
+    done = subprocess.run([*program, "report", "t1", "t2", "--json"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    assert [cell["n"] for cell in json.loads(done.stdout)["cells"]] == [1]
+    assert "Rows that repeat a run and were left out: 1." in done.stderr

@@ -1,4 +1,5 @@
 import gc
+import os
 import subprocess
 import sys
 
@@ -7,7 +8,7 @@ import torch
 
 from lipgnn import runtime
 from lipgnn.errors import EnvironmentBroken, UsageError
-from lipgnn.runtime import PerGraph, one_thread
+from lipgnn.runtime import PerGraph, module_command, one_thread
 
 
 @pytest.fixture
@@ -146,3 +147,18 @@ def test_per_graph_goes_with_the_graph(reference):
     del graph
     gc.collect()
     assert not edges_of._made
+
+
+def test_a_module_in_a_process_of_its_own_is_not_taken_from_the_working_folder(tmp_path):
+    (tmp_path / "json").mkdir()
+    (tmp_path / "json" / "tool.py").write_text("print('a trap')")
+    command = module_command("json.tool", "--compact")
+    done = subprocess.run(command, cwd=tmp_path, input="[1, 2]", capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "[1,2]\n"), done.stderr
+
+
+def test_a_module_is_found_where_the_user_says(tmp_path):
+    (tmp_path / "named.py").write_text("import sys; print(__name__, sys.argv[1:])")
+    variables = {**os.environ, "PYTHONPATH": str(tmp_path)}
+    done = subprocess.run(module_command("named", "a", "b"), env=variables, capture_output=True, text=True)
+    assert done.stdout == "__main__ ['a', 'b']\n"

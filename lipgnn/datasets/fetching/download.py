@@ -49,7 +49,7 @@ class Partial:
         try:
             note = json.loads(self.note_path.read_bytes())
             return note["version"] if note["url"] == url and isinstance(note["version"], str) else None
-        except (OSError, ValueError, TypeError, KeyError):
+        except (OSError, ValueError, TypeError, KeyError, RecursionError):
             return None
 
     def write_note(self, url: str, version: str | None) -> None:
@@ -71,13 +71,14 @@ def remote_size(url: str) -> int | None:
         return _length(response)
 
 
-def download(url: str, partial: Partial, progress: Progress) -> str:
+def download(url: str, partial: Partial, progress: Progress, largest: int) -> str:
     """Download the file at `url`, or what is missing of it; a broken connection is taken up again, twice.
 
     Parameters
     ----------
     partial : where it goes; after an error it holds what arrived, for the next call.
     progress : called with the number of bytes so far.
+    largest : bytes it has at most; whatever the server says, no more are taken.
 
     Returns
     -------
@@ -85,22 +86,22 @@ def download(url: str, partial: Partial, progress: Progress) -> str:
 
     Raises
     ------
-    DataError : the server cannot be reached, does not have it, or stopped early.
+    DataError : the server cannot be reached, does not have it, stopped early, or has something longer.
     RunFailed : it cannot be written, for lack of space for instance.
     """
     for attempt in range(1, ATTEMPTS + 1):
         try:
             with _readable(url):
-                _go_on(url, partial, progress)
-            return _sha256(partial.path)
+                _go_on(url, partial, progress, largest)
+            return sha256_of_file(partial.path)
         except DataError as error:
-            # What the server has refused it will refuse again.
-            if attempt == ATTEMPTS or isinstance(error.__cause__, urllib.error.HTTPError):
+            # What the server has refused it will refuse again, and what is too long stays so.
+            if attempt == ATTEMPTS or isinstance(error.__cause__, urllib.error.HTTPError | TooLong):
                 raise
     raise AssertionError("unreachable")
 
 
-def _go_on(url: str, partial: Partial, progress: Progress) -> None:
+def _go_on(url: str, partial: Partial, progress: Progress, largest: int) -> None:
     """One request for what is missing, written behind what is there."""
     have, version = partial.size(url), partial.version(url)
     headers = {"Range": f"bytes={have}-", "If-Range": version} if have else {}
@@ -122,22 +123,44 @@ def _go_on(url: str, partial: Partial, progress: Progress) -> None:
             partial.remove()
             raise http.client.HTTPException("the server sent another part of the file than was asked for")
         length = _length(response)
+        if have + (length or 0) > largest:
+            partial.remove()
+            raise TooLong(f"it has {have + (length or 0):,} bytes, and {largest:,} were expected at most")
         partial.write_note(url, response.headers.get("ETag") or response.headers.get("Last-Modified"))
-        _copy(response, partial.path, have, progress)
+        try:
+            _copy(response, partial.path, have, progress, largest)
+        except TooLong:
+            partial.remove()
+            raise
     arrived = partial.path.stat().st_size - have
     if length is not None and arrived != length:
         raise http.client.HTTPException(f"the connection ended after {arrived:,} of {length:,} bytes")
 
 
-def _copy(response: http.client.HTTPResponse, path: Path, have: int, progress: Progress) -> None:
+def _copy(response: http.client.HTTPResponse, path: Path, have: int, progress: Progress, largest: int) -> None:
     with open(path, "ab" if have else "wb") as file:
         progress(have)
         while chunk := response.read(_CHUNK):
+            if have + len(chunk) > largest:
+                raise TooLong(f"it goes on after the {largest:,} bytes that were expected at most")
             with _writable(path):
                 file.write(chunk)
                 file.flush()
             have += len(chunk)
             progress(have)
+
+
+class TooLong(http.client.HTTPException):
+    """The server has more than was expected."""
+
+
+class _Redirects(urllib.request.HTTPRedirectHandler):
+    """Follows redirects, but not from an encrypted connection to one that is not."""
+
+    def redirect_request(self, request, answer, code, message, headers, url):
+        if request.full_url.startswith("https:") and not url.startswith("https:"):
+            raise http.client.HTTPException(f"the server sends us on to {url!r}, which is not encrypted")
+        return super().redirect_request(request, answer, code, message, headers, url)
 
 
 def _open(request: urllib.request.Request) -> http.client.HTTPResponse:
@@ -148,7 +171,7 @@ def _open(request: urllib.request.Request) -> http.client.HTTPResponse:
         urllib.request.ProxyHandler,
         urllib.request.HTTPHandler,
         urllib.request.HTTPSHandler,
-        urllib.request.HTTPRedirectHandler,
+        _Redirects,
         urllib.request.HTTPDefaultErrorHandler,
         urllib.request.HTTPErrorProcessor,
         urllib.request.UnknownHandler,
@@ -166,7 +189,8 @@ def _begins_at(response: http.client.HTTPResponse, position: int) -> bool:
     return response.headers.get("Content-Range", "").startswith(f"bytes {position}-")
 
 
-def _sha256(path: Path) -> str:
+def sha256_of_file(path: Path) -> str:
+    """Hex digest of a file, however large."""
     digest = hashlib.sha256()
     with open(path, "rb") as file:
         while chunk := file.read(_CHUNK):

@@ -11,12 +11,12 @@ from typing import Any
 
 from lipgnn.catalog import DATASETS, OgbEntry
 from lipgnn.datasets.fetching.archive import unpack
-from lipgnn.datasets.fetching.download import Partial, Progress, download, remote_size
+from lipgnn.datasets.fetching.download import Partial, Progress, download, remote_size, sha256_of_file
 from lipgnn.datasets.formats.ogb import EDGES_FILE
 from lipgnn.datasets.locate import IN_DIRECTORY, data_directory, ogb_folder
 from lipgnn.datasets.source import damaged
 from lipgnn.errors import DataError, UsageError, unknown_name
-from lipgnn.files import TEMPORARY_PREFIX, ensure_writable, sha256, to_json, write_atomic
+from lipgnn.files import TEMPORARY_PREFIX, ensure_writable, remove_leftovers, to_json, write_atomic
 
 MIRROR_VARIABLE = "LIPGNN_OGB_URL"
 """Where else the archives are, under the same file names."""
@@ -38,7 +38,9 @@ class Offer:
     url : of the archive.
     size : its bytes, None where the server does not say.
     have : bytes that are there already, of an earlier attempt.
+    largest : bytes that it has at most.
     sha256 : what the archive must have, None if nothing is known.
+    published : whether that is known of everybody's archive, and not only remembered of the first one fetched here.
     folder : where the data set will be.
     """
 
@@ -46,7 +48,9 @@ class Offer:
     url: str
     size: int | None
     have: int
+    largest: int
     sha256: str | None
+    published: bool
     folder: Path
 
 
@@ -76,7 +80,7 @@ def make_offer(name: str) -> Offer:
 
     Raises
     ------
-    DataError : no network, or not there; the hint says which file to put where.
+    DataError : no network, not there, or longer than it should be; the hint says which file to put where.
     UsageError : as for `folder_of`.
     """
     folder, entry = folder_of(name), DATASETS[name]
@@ -86,8 +90,14 @@ def make_offer(name: str) -> Offer:
         size = remote_size(url)
     except DataError as error:
         raise DataError(error.message, _by_hand(url, folder)) from error
-    expected = entry.sha256 or _receipt(folder).get("sha256")
-    return Offer(name, url, size, _partial(name).size(url), expected, folder)
+    if size is not None and size > entry.largest:
+        raise DataError(
+            f"{url!r} has {size:,} bytes, and {entry.largest:,} were expected at most.", _by_hand(url, folder)
+        )
+    remembered = _receipt(folder).get("sha256")
+    expected = entry.sha256 or (remembered if isinstance(remembered, str) else None)
+    have = _partial(name).size(url)
+    return Offer(name, url, size, have, entry.largest, expected, entry.sha256 is not None, folder)
 
 
 def fetch(offer: Offer, progress: Progress) -> str:
@@ -109,7 +119,7 @@ def fetch(offer: Offer, progress: Progress) -> str:
     partial = _partial(offer.name)
     ensure_writable(partial.path.parent, remedy="Choose another folder with LIPGNN_DATA.")
     try:
-        digest = download(offer.url, partial, progress)
+        digest = download(offer.url, partial, progress, offer.largest)
     except DataError as error:
         by_hand = _by_hand(offer.url, offer.folder)
         raise DataError(error.message, f"The same command goes on where it stopped. {by_hand}") from error
@@ -136,6 +146,8 @@ def changed_files(folder: Path) -> list[str] | None:
 
 
 def _put_in_place(offer: Offer, archive: Path, digest: str) -> None:
+    # What was unpacked by somebody who was killed.
+    remove_leftovers(archive.parent)
     with tempfile.TemporaryDirectory(dir=archive.parent, prefix=TEMPORARY_PREFIX) as temporary:
         files = unpack(archive, Path(temporary))
         tops = {name.split("/")[0] for name in files}
@@ -159,15 +171,15 @@ def _put_in_place(offer: Offer, archive: Path, digest: str) -> None:
 def _receipt(folder: Path) -> dict[str, Any]:
     try:
         receipt = json.loads((folder / RECEIPT).read_bytes())
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         return {}
     return receipt if isinstance(receipt, dict) else {}
 
 
 def _is(path: Path, digest: str) -> bool:
     try:
-        return sha256(path.read_bytes()) == digest
-    except OSError:
+        return sha256_of_file(path) == digest
+    except (OSError, ValueError):
         return False
 
 

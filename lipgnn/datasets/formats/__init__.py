@@ -60,7 +60,11 @@ def detect(path: Path) -> Format:
     ------
     DataError : the path does not exist or is in no readable format.
     """
-    found = recognize(path)
+    try:
+        found = recognize(path)
+    except (OSError, ValueError) as error:
+        # A name that is too long, a link to itself, a folder that may not be looked into.
+        raise damaged(path, getattr(error, "strerror", None) or str(error)) from error
     if found is None:
         exists = "it is in no readable format" if path.exists() else "no such file or folder"
         raise damaged(path, exists, f"Readable: {readable()}.")

@@ -8,15 +8,14 @@
 
 from __future__ import annotations
 
-import gzip
 import re
-import zlib
 from pathlib import Path
 
 import numpy as np
 
 from lipgnn.datasets.features import build_csr, canonical
-from lipgnn.datasets.formats.npz import load_arrays
+from lipgnn.datasets.formats.arrays import load_arrays
+from lipgnn.datasets.limits import read_text
 from lipgnn.datasets.source import Features, Source, Split, damaged
 
 EDGES_FILE = "out1_graph_edges.txt"
@@ -90,12 +89,7 @@ class GeomGcn:
 
 
 def _lines(path: Path) -> list[str]:
-    try:
-        content = path.read_bytes()
-        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode()
-    except (OSError, EOFError, zlib.error, UnicodeDecodeError) as error:
-        raise damaged(path, getattr(error, "strerror", None) or str(error)) from error
-    lines = text.splitlines()
+    lines = read_text(path).splitlines()
     if len(lines) < 2:
         raise damaged(path, "it has no lines below its header")
     return lines

@@ -17,17 +17,14 @@ All three masks (or indices) go together or are left out together. Any other mem
 
 from __future__ import annotations
 
-import io
-import zipfile
-import zlib
 from pathlib import Path
 
 import numpy as np
 from scipy import sparse
 
 from lipgnn.datasets.features import build_csr
+from lipgnn.datasets.formats.arrays import Arrays, load_arrays, write_arrays
 from lipgnn.datasets.source import Features, Source, Split, damaged
-from lipgnn.files import write_atomic
 
 _PARTS = ("train", "val", "test")
 _MASKS = tuple(f"{part}_mask" for part in _PARTS)
@@ -44,8 +41,6 @@ _MEMBERS = {
     *_MASKS,
     *_INDICES,
 }
-
-Arrays = dict[str, np.ndarray]
 
 
 def read_npz(path: Path) -> Source:
@@ -74,24 +69,6 @@ def read_npz(path: Path) -> Source:
         raise damaged(path, str(error)) from error
 
 
-def load_arrays(path: Path) -> Arrays:
-    """Every array of an npz file.
-
-    Raises
-    ------
-    DataError : the file is missing, damaged, or holds something other than plain arrays.
-    """
-    try:
-        with zipfile.ZipFile(path) as archive:
-            return {_member(name): _array(archive, name) for name in archive.namelist()}
-    except zipfile.BadZipFile as error:
-        raise damaged(path, f"not a whole npz file ({error})") from error
-    except OSError as error:
-        raise damaged(path, error.strerror or str(error)) from error
-    except (ValueError, EOFError, RuntimeError, MemoryError, zlib.error) as error:
-        raise damaged(path, str(error) or type(error).__name__) from error
-
-
 def write_npz(source: Source, path: Path, *, compress: bool = True) -> None:
     """Write `source` so that `read_npz` gives it back exactly; equal sources make equal bytes."""
     labels = source.labels if source.several_labels else _narrow(source.labels)
@@ -114,21 +91,6 @@ def write_npz(source: Source, path: Path, *, compress: bool = True) -> None:
     write_arrays(arrays, Path(path), compress=compress)
 
 
-def write_arrays(arrays: Arrays, path: Path, *, compress: bool = True) -> None:
-    """Write an npz file whose bytes depend on nothing but the arrays: fixed times, fixed order."""
-    buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, array in arrays.items():
-            info = zipfile.ZipInfo(f"{name}.npy", date_time=(1980, 1, 1, 0, 0, 0))
-            info.create_system = 3
-            info.compress_type = zipfile.ZIP_DEFLATED if compress else zipfile.ZIP_STORED
-            content = io.BytesIO()
-            np.lib.format.write_array(content, np.asarray(array, order="C"), allow_pickle=False)
-            # Views, not copies: the features of a large graph are gigabytes.
-            archive.writestr(info, content.getbuffer(), compresslevel=9)
-    write_atomic(path, buffer.getbuffer())
-
-
 class Npz:
     """The layout above as a `lipgnn.datasets.formats.Format`."""
 
@@ -137,21 +99,6 @@ class Npz:
 
     def recognizes(self, path: Path) -> bool:
         return path.is_file() and path.suffix == ".npz"
-
-
-def _member(name: str) -> str:
-    if not name.endswith(".npy"):
-        raise ValueError(f"member {name!r} is not an array")
-    return name.removesuffix(".npy")
-
-
-def _array(archive: zipfile.ZipFile, name: str) -> np.ndarray:
-    with archive.open(name) as file:
-        try:
-            return np.lib.format.read_array(file, allow_pickle=False)
-        except ValueError as error:
-            reason = "holds Python objects, which are never loaded" if "allow_pickle" in str(error) else str(error)
-            raise ValueError(f"member {_member(name)!r}: {reason}") from error
 
 
 def _required(arrays: Arrays, name: str) -> np.ndarray:
@@ -164,12 +111,16 @@ def _integers(arrays: Arrays, name: str) -> np.ndarray:
     array = _required(arrays, name)
     if array.dtype.kind not in "iu":
         raise ValueError(f"member {name!r} holds {array.dtype}, not integers")
-    return array.astype(np.int64)
+    return array.astype(np.int64, copy=False)
 
 
 def _labels(arrays: Arrays) -> np.ndarray:
     labels = _required(arrays, "labels")
-    return labels.astype(np.float32) if labels.ndim == 2 and labels.dtype.kind == "f" else _integers(arrays, "labels")
+    return (
+        labels.astype(np.float32, copy=False)
+        if labels.ndim == 2 and labels.dtype.kind == "f"
+        else _integers(arrays, "labels")
+    )
 
 
 def _numbers(arrays: Arrays, name: str) -> np.ndarray:
@@ -177,7 +128,7 @@ def _numbers(arrays: Arrays, name: str) -> np.ndarray:
     if array.dtype.kind not in "iufb":
         raise ValueError(f"member {name!r} holds {array.dtype}, not numbers")
     with np.errstate(over="ignore"):  # an infinity is reported by Source
-        return array.astype(np.float32)
+        return array.astype(np.float32, copy=False)
 
 
 def _strings(arrays: Arrays, name: str) -> tuple[str, ...] | None:

@@ -16,7 +16,6 @@ all with the ending .csv.gz. What was read is kept in the cache (`lipgnn.dataset
 from __future__ import annotations
 
 import dataclasses
-import zlib
 from pathlib import Path
 
 import numpy as np
@@ -24,6 +23,7 @@ import numpy as np
 from lipgnn.catalog import DATASETS, OgbEntry
 from lipgnn.datasets.cache import key_of_files, remember
 from lipgnn.datasets.formats.npz import read_npz, write_npz
+from lipgnn.datasets.limits import open_plain
 from lipgnn.datasets.source import UNKNOWN, Source, Split, damaged
 
 EDGES_FILE = Path("raw") / "edge.csv.gz"
@@ -72,12 +72,14 @@ def _read(path: Path) -> Source:
     if len(edges) and (edges.min() < 0 or edges.max() >= nodes):
         wrong = edges.min() if edges.min() < 0 else edges.max()
         raise damaged(path / EDGES_FILE, f"an edge names node {wrong}, outside 0..{nodes - 1}")
+    # First, because the file has a line for every node: the number of nodes is not taken on trust.
+    labels = _labels(path / LABELS_FILE, nodes, known)
     return Source(
         name=path.name,
         edges=edges.T.copy(),
         directed=known.directed if known else True,
         features=_features(path, nodes, edges),
-        labels=_labels(path / LABELS_FILE, nodes, known),
+        labels=labels,
         splits={"public": _split(path, nodes)},
         origin=str(path),
     )
@@ -166,10 +168,11 @@ def _table(path: Path, dtype: type) -> np.ndarray:
     """A file of numbers; one without a single line is damaged."""
     import pandas
 
-    try:
-        frame = pandas.read_csv(path, header=None, dtype=dtype, engine="c", skip_blank_lines=False)
-        return frame.to_numpy(dtype=dtype)
-    except OSError as error:
-        raise damaged(path, error.strerror or str(error)) from error
-    except (ValueError, EOFError, OverflowError, zlib.error) as error:
-        raise damaged(path, f"not a table of numbers ({str(error).strip()})") from error
+    with open_plain(path) as file:
+        try:
+            # A number that is no id is refused below; that it becomes another one on the way needs no warning.
+            with np.errstate(invalid="ignore", over="ignore"):
+                frame = pandas.read_csv(file, header=None, dtype=dtype, engine="c", skip_blank_lines=False)
+                return frame.to_numpy(dtype=dtype)
+        except (ValueError, OverflowError, TypeError) as error:
+            raise damaged(path, f"not a table of numbers ({str(error).strip()})") from error

@@ -44,8 +44,9 @@ def read_planetoid(path: Path) -> Source:
     parts = {part: read_pickle(_file(path, part)) for part in ("x", "y", "tx", "ty", "allx", "ally", "graph")}
     test = _read_test_index(_file(path, "test.index"))
     try:
-        return _assemble(path, parts, test)
-    except (ValueError, IndexError, TypeError, AttributeError, KeyError) as error:
+        most = _file(path, "graph").stat().st_size
+        return _assemble(path, parts, test, most)
+    except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, MemoryError) as error:
         raise damaged(path, f"its files do not fit together ({error})") from error
 
 
@@ -74,7 +75,7 @@ def _read_test_index(path: Path) -> np.ndarray:
         raise damaged(path, f"not a list of node ids ({error})") from error
 
 
-def _assemble(path: Path, parts: dict, test: np.ndarray) -> Source:
+def _assemble(path: Path, parts: dict, test: np.ndarray, most_edges: int) -> Source:
     known, num_nodes = parts["allx"].shape[0], int(test.max()) + 1
     if test.min() < known or len(np.unique(test)) != len(test):
         raise ValueError("test.index repeats an id or names a training node")
@@ -94,7 +95,7 @@ def _assemble(path: Path, parts: dict, test: np.ndarray) -> Source:
     train, val = np.arange(num_train), np.arange(num_train, num_train + NUM_VALIDATION)
     return Source(
         name=path.name.removeprefix("ind."),
-        edges=_listed_edges(parts["graph"]),
+        edges=_listed_edges(parts["graph"], most_edges),
         directed=False,
         features=canonical(features),
         labels=labels,
@@ -105,13 +106,26 @@ def _assemble(path: Path, parts: dict, test: np.ndarray) -> Source:
 
 def _classes(one_hot: np.ndarray) -> np.ndarray:
     """Class numbers of one-hot rows; an all-zero row is an unknown class."""
-    if one_hot.ndim != 2 or not np.isin(one_hot, (0, 1)).all() or (one_hot.sum(axis=1) > 1).any():
+    if (
+        not isinstance(one_hot, np.ndarray)
+        or one_hot.ndim != 2
+        or not np.isin(one_hot, (0, 1)).all()
+        or (one_hot.sum(axis=1) > 1).any()
+    ):
         raise ValueError("labels are not one-hot")
     return np.where(one_hot.any(axis=1), one_hot.argmax(axis=1), UNKNOWN).astype(np.int64)
 
 
-def _listed_edges(graph: dict[int, list[int]]) -> np.ndarray:
-    """Every entry of the neighbour lists, duplicates and self-loops included."""
-    sources = np.repeat(np.fromiter(graph, np.int64, len(graph)), [len(row) for row in graph.values()])
+def _listed_edges(graph: dict[int, list[int]], most: int) -> np.ndarray:
+    """Every entry of the neighbour lists, duplicates and self-loops included.
+
+    Parameters
+    ----------
+    most : bytes of the file; there are no more entries, unless one list is there under many names.
+    """
+    lengths = [len(row) for row in graph.values()]
+    if sum(lengths) > most:
+        raise ValueError(f"{most:,} bytes list {sum(lengths):,} neighbours")
+    sources = np.repeat(np.fromiter(graph, np.int64, len(graph)), lengths)
     targets = np.fromiter(itertools.chain.from_iterable(graph.values()), np.int64, len(sources))
     return np.stack([sources, targets])

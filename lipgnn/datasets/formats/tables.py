@@ -13,14 +13,13 @@ are exactly the integers 0..C-1 keep their numbers; others are numbered in sorte
 from __future__ import annotations
 
 import csv
-import gzip
 import io
-import zlib
 from collections import Counter
 from pathlib import Path
 
 import numpy as np
 
+from lipgnn.datasets.limits import read_text
 from lipgnn.datasets.source import UNKNOWN, Source, Split, damaged
 
 NODES, EDGES = "nodes", "edges"
@@ -92,13 +91,10 @@ class Tables:
 
 def _read(path: Path, required: tuple[str, ...]) -> Columns:
     """Columns by name, every field as text: an id `007` is no number, and `NA` no hole."""
+    text = read_text(path)
     try:
-        content = path.read_bytes()
-        text = (gzip.decompress(content) if path.suffix == ".gz" else content).decode("utf-8-sig")
         header, *lines = csv.reader(io.StringIO(text, newline=""), strict=True)
-    except OSError as error:
-        raise damaged(path, error.strerror or str(error)) from error
-    except (ValueError, EOFError, zlib.error, csv.Error) as error:
+    except (ValueError, csv.Error) as error:
         raise damaged(path, f"not a table ({error})") from error
     if missing := [column for column in required if column not in header]:
         raise damaged(path, f"column {missing[0]!r} is missing")

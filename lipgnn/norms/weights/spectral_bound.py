@@ -20,7 +20,11 @@ class SpectralBound(nn.Module):
 
     u and v are the singular vectors of the largest singular value. They start as those of a decomposition, and a few
     steps of power iteration follow the weights from then on (`advance_all`), so σ is never more than that value and
-    less by what W has turned since.
+    less by what W has turned since: while a network trains, Ŵ was seen to reach 1.07 c. What is certified is computed
+    from Ŵ as it is, by a decomposition, and needs no trust in σ.
+
+    Where a further parametrization follows, the bound is of what it is given: behind `NearIdentity` the map that acts
+    is (1 − β) I + β Ŵ, whose largest singular value is at most 1 − β + β c.
     Gradients flow through σ with u and v held, which is its exact derivative.
 
     That residual networks of hundreds of layers train when every layer is so bounded is a finding of Park & Kim,

@@ -31,9 +31,9 @@ def draw_layers(rows: Sequence[Mapping[str, Any]], title: str, suffix: str) -> b
     -------
     the content of the file; the same rows give the same bytes.
     """
-    from matplotlib.figure import Figure
-
     with in_print("layers"):
+        from matplotlib.figure import Figure
+
         figure = Figure(figsize=(2 * WIDTH, 2 * HEIGHT), layout="constrained")
         figure.suptitle(title, fontsize="medium")
         for axes, (name, decades, curves) in zip(figure.subplots(2, 2).flat, PANELS, strict=True):

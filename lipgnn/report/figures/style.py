@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import contextlib
+import importlib.util
+import os
+import sys
 import warnings
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
@@ -53,12 +56,35 @@ def in_print(salt: str) -> Iterator[None]:
     ----------
     salt : makes the names inside an SVG file, which figures on one page must not share.
     """
-    import matplotlib
+    with _out_of_the_folder():
+        import matplotlib
 
     # A letter that the font lacks is drawn as a box; that is no reason to fail.
-    with matplotlib.rc_context({**_STYLE, "svg.hashsalt": salt}), warnings.catch_warnings():
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        matplotlib.rcdefaults()
+        matplotlib.rcParams.update({**_STYLE, "svg.hashsalt": salt})
         warnings.filterwarnings("ignore", message="Glyph")
         yield
+
+
+@contextlib.contextmanager
+def _out_of_the_folder() -> Iterator[None]:
+    """Let matplotlib, imported for the first time, find no settings in the working folder.
+
+    It takes the matplotlibrc there before any other, and there is no way to ask it not to. So the working folder is
+    matplotlib's own meanwhile.
+    """
+    if "matplotlib" in sys.modules:
+        yield
+        return
+    (own,) = importlib.util.find_spec("matplotlib").submodule_search_locations
+    here = os.open(".", os.O_RDONLY)
+    try:
+        os.chdir(own)
+        yield
+    finally:
+        os.fchdir(here)
+        os.close(here)
 
 
 def look(index: int, *, marker: bool = True, line: str | None = None) -> dict[str, Any]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
@@ -190,6 +191,9 @@ def _cell(members: list[Row], layout: Layout) -> Cell:
 def _select(members: list[Row], names: Sequence[str]) -> tuple[list[Row], dict[str, Any]]:
     """The runs with the values of `names` whose mean validation score is best; test is never looked at.
 
+    A diverged run counts against them, as the worst score there is: 0, or infinity where less is better. Else one seed
+    that went well would speak for nine that did not. Values of which no run is done are not chosen.
+
     The first in order wins a tie, which for layers is the shallowest.
     """
     if not names:
@@ -197,15 +201,15 @@ def _select(members: list[Row], names: Sequence[str]) -> tuple[list[Row], dict[s
     groups: dict[Key, list[Row]] = defaultdict(list)
     for run in members:
         groups[_key(run, names)].append(run)
+    more = higher_is_better("val_score", members[0]["metric"])
     scores = {}
     for key in sorted(groups, key=lambda key: [order(*pair) for pair in zip(names, key, strict=True)]):
         done = [run["val_score"] for run in groups[key] if run["status"] == "done"]
         if done:
-            scores[key] = mean(done)
+            scores[key] = mean([*done, *[0.0 if more else math.inf] * (len(groups[key]) - len(done))])
     if not scores:
         return members, {}
-    best_of = max if higher_is_better("val_score", members[0]["metric"]) else min
-    winner = best_of(scores, key=scores.get)
+    winner = (max if more else min)(scores, key=scores.get)
     return groups[winner], dict(zip(names, winner, strict=True))
 
 

@@ -17,7 +17,7 @@ from lipgnn.report.table.values import heading_of
 from lipgnn.report.view.formats import html_table
 from lipgnn.report.view.printed import Printed, plain
 from lipgnn.results.rows import Results, Row
-from lipgnn.results.store import Run
+from lipgnn.results.run import Run
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import command_for
 

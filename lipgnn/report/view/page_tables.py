@@ -11,12 +11,10 @@ import re
 import shlex
 from collections.abc import Callable
 
-from lipgnn.errors import UsageError
+from lipgnn.errors import LipgnnError, UsageError
 
 _BEGIN = re.compile(r"<!-- report: (.*) -->")
 _END = "<!-- end -->"
-# A page is put together from what commands print; none of them writes files.
-_WRITING = ("-o", "--output", "--html", "--update", "--figure")
 
 
 def update_tables(page: str, run: Callable[[list[str]], str]) -> tuple[str, int]:
@@ -24,7 +22,7 @@ def update_tables(page: str, run: Callable[[list[str]], str]) -> tuple[str, int]
 
     Parameters
     ----------
-    run : prints a report, by the words after `lipgnn report`.
+    run : prints a report, by the words after `lipgnn report`. It takes nothing for granted: the words are the page's.
 
     Returns
     -------
@@ -39,7 +37,7 @@ def update_tables(page: str, run: Callable[[list[str]], str]) -> tuple[str, int]
         begins = _BEGIN.fullmatch(line.rstrip())
         if begins and inside is None:
             inside, tables = number, tables + 1
-            printed = run(_words(begins[1], number))
+            printed = _printed(begins[1], number, run)
             lines += [line, printed if printed.endswith("\n") else f"{printed}\n"]
         elif begins:
             raise _unended(inside)
@@ -53,15 +51,18 @@ def update_tables(page: str, run: Callable[[list[str]], str]) -> tuple[str, int]
     return "".join(lines), tables
 
 
-def _words(command: str, number: int) -> list[str]:
+def _printed(command: str, number: int, run: Callable[[list[str]], str]) -> str:
+    """What the command in line `number` prints; an error says the line."""
     try:
         words = shlex.split(command)
     except ValueError as error:
         raise UsageError(f"Line {number} holds no command: {error}.", _HINT) from error
-    writing = [word for word in words if word.split("=")[0] in _WRITING]
-    if words[:2] != ["lipgnn", "report"] or writing:
+    if words[:2] != ["lipgnn", "report"] or "\0" in command:
         raise UsageError(f"Line {number} holds no command that prints a report: {command!r}.", _HINT)
-    return words[2:]
+    try:
+        return run(words[2:])
+    except LipgnnError as error:
+        raise type(error)(f"Line {number} cannot be printed. {error.message}", error.hint) from error
 
 
 _HINT = "Write <!-- report: lipgnn report RESULTS … --format markdown --> on a line of its own."

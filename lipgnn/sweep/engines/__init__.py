@@ -5,11 +5,11 @@ from __future__ import annotations
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.sweep.engines.events import Ended, Event, Orders, Progress
 from lipgnn.sweep.engines.local import LocalEngine
-from lipgnn.sweep.engines.remote import RemoteEngine
+from lipgnn.sweep.engines.remote import RemoteEngine, remove_dead_sweeps
 
 ENGINES = ("local", "ray", "slurm")
 
-__all__ = ["ENGINES", "Ended", "Event", "LocalEngine", "Orders", "Progress", "make_engine"]
+__all__ = ["ENGINES", "Ended", "Event", "LocalEngine", "Orders", "Progress", "make_engine", "remove_dead_sweeps"]
 
 
 def make_engine(name: str, orders: Orders, address: str | None = None) -> LocalEngine | RemoteEngine:

@@ -11,12 +11,18 @@ from lipgnn.sweep.plan import PlannedRun
 
 @dataclass(frozen=True)
 class Progress:
-    """A run has started (epoch 0 or where it goes on) or finished an epoch; `planned` says which."""
+    """A run has started (epoch 0 or where it goes on) or finished an epoch; `planned` says which.
+
+    Attributes
+    ----------
+    note : what a reader should know of a run that has started, if anything.
+    """
 
     worker: int
     planned: PlannedRun
     epoch: int
     val_score: float | None
+    note: str | None = None
 
 
 @dataclass(frozen=True)

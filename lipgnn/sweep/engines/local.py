@@ -8,7 +8,6 @@ import os
 import selectors
 import signal
 import subprocess
-import sys
 import tempfile
 import time
 from collections import deque
@@ -16,7 +15,7 @@ from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from lipgnn.results.store import Store
-from lipgnn.runtime import POLITE_SIGNALS
+from lipgnn.runtime import POLITE_SIGNALS, module_command
 from lipgnn.sweep.engines.events import Ended, Event, Orders, Progress
 from lipgnn.sweep.plan import PlannedRun
 
@@ -40,7 +39,7 @@ class Worker:
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
         with _blocked(POLITE_SIGNALS):
             self.process = subprocess.Popen(
-                [sys.executable, "-m", "lipgnn.sweep.worker"],
+                module_command("lipgnn.sweep.worker"),
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
                 stderr=self._stderr,
@@ -185,7 +184,8 @@ class LocalEngine:
         for message in messages:
             if message["event"] in ("started", "epoch"):
                 worker.epoch = message["epoch"]
-                yield Progress(worker.number, worker.planned, worker.epoch, message.get("val_score"))
+                numbers = (worker.epoch, message.get("val_score"))
+                yield Progress(worker.number, worker.planned, *numbers, message.get("note"))
             elif message["event"] == "ended":
                 planned, worker.planned, worker.deadline = worker.planned, None, None
                 if message["status"] == "interrupted":

@@ -4,8 +4,8 @@ Where a run is computed, a supervisor hands it on to a local engine of one proce
 long is noticed, explained and noted there as it is on one machine, and its neighbours go on.
 
 A sweep and its supervisors share nothing but the folder of the store. In it a sweep keeps a folder `.sweep-…` of its
-own for as long as it lasts. While that has a file `go`, runs go on; without it they end after their epoch, with a
-checkpoint. A file with the id of a run says that it has been begun.
+own for as long as it lasts, and a claim in it that beats. While that has a file `go`, runs go on; without it they end
+after their epoch, with a checkpoint. A file with the id of a run says that it has been begun.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from __future__ import annotations
 import contextlib
 import functools
 import importlib
-import json
 import os
+import shutil
 import tempfile
 import time
 from abc import ABC, abstractmethod
@@ -26,12 +26,20 @@ from types import ModuleType
 from typing import Any
 
 from lipgnn.errors import EnvironmentBroken
+from lipgnn.files import age
+from lipgnn.results.claims import Claim, is_abandoned
+from lipgnn.results.run import CLAIM, parse_log_line
 from lipgnn.results.store import Store
 from lipgnn.sweep.engines.events import Ended, Event, Orders, Progress
 from lipgnn.sweep.engines.local import LocalEngine
 from lipgnn.sweep.plan import PlannedRun
 
 GO = "go"
+SWEEP_PREFIX = ".sweep-"
+# So long after the last sign of life the folder of a sweep is removed: that of the sweep itself, and of jobs that it
+# left in a queue, which need the folder when their turn comes.
+SILENT_SECONDS = 3600.0
+QUEUED_SECONDS = 7 * 24 * 3600.0
 _POLL_SECONDS = 0.2
 _TAIL_BYTES = 4096
 
@@ -131,8 +139,12 @@ class RemoteEngine(ABC):
         pending = deque(runs)
         jobs: dict[int, Job] = {}
         stopping = False
-        with tempfile.TemporaryDirectory(dir=self.orders.results, prefix=".sweep-") as name:
+        with (
+            tempfile.TemporaryDirectory(dir=self.orders.results, prefix=SWEEP_PREFIX) as name,
+            contextlib.ExitStack() as stack,
+        ):
             folder = Path(name)
+            stack.enter_context(Claim(folder / CLAIM, "This sweep"))
             (folder / GO).touch()
             self.open(folder)
             while pending or jobs:
@@ -182,6 +194,20 @@ class RemoteEngine(ABC):
         return Ended(0, job.planned, "failed", reason)
 
 
+def remove_dead_sweeps(results: Path) -> None:
+    """Delete the folders of sweeps that were killed, unless jobs of theirs may still come."""
+    for folder in results.glob(f"{SWEEP_PREFIX}*"):
+        if folder.is_symlink() or not folder.is_dir():
+            continue
+        silent = min(map(age, (folder, *folder.iterdir())))
+        handed_over = {path.name.split("_")[0] for path in folder.glob("*_submitted.pkl")}
+        waiting = handed_over - {path.name.split("_")[0] for path in folder.glob("*_result.pkl")}
+        claimed = (folder / CLAIM).exists()
+        over = is_abandoned(folder / CLAIM, SILENT_SECONDS) if claimed else silent > SILENT_SECONDS
+        if over and (not waiting or silent > QUEUED_SECONDS):
+            shutil.rmtree(folder, ignore_errors=True)
+
+
 def import_extra(package: str, extra: str) -> ModuleType:
     """A package that only one engine needs.
 
@@ -200,9 +226,10 @@ def import_extra(package: str, extra: str) -> ModuleType:
 
 def _last_line(path: Path) -> tuple[int, dict[str, Any]]:
     """Size of a log and its last whole line; epoch 0 where there is none."""
-    with contextlib.suppress(OSError, ValueError), open(path, "rb") as file:
+    size, line = 0, None
+    with contextlib.suppress(OSError), open(path, "rb") as file:
         size = file.seek(0, os.SEEK_END)
         file.seek(max(0, size - _TAIL_BYTES))
         lines = file.read().split(b"\n")
-        return size, json.loads(lines[-2]) if len(lines) > 1 else {"epoch": 0, "val_score": None}
-    return 0, {"epoch": 0, "val_score": None}
+        line = parse_log_line(lines[-2] + b"\n") if len(lines) > 1 else None
+    return size, {"epoch": 0, "val_score": None, **(line or {})}

@@ -18,7 +18,12 @@ def test_fetch_then_verify_then_train(invoke, data, server):
     size = f"{len(server.files['/arxiv.zip']) / 1000:.1f} kB"
     # Address, size and checksum are there before the first byte.
     before = err[: err.index("0 bytes of")]
-    for part in (f"{server.url}/arxiv.zip", size, "none published", str(data / "ogbn_arxiv")):
+    for part in (
+        f"{server.url}/arxiv.zip",
+        size,
+        "none published, and the way is not encrypted",
+        str(data / "ogbn_arxiv"),
+    ):
         assert part in before
     assert f"{size} of {size}" in err and "sha256" in err[err.index("Fetched") :]
     assert read("ogbn-arxiv").num_nodes == 60
@@ -63,3 +68,8 @@ def test_a_wrong_name_is_refused_before_the_right_one_is_fetched(invoke, data, s
 
 def test_nothing_to_fetch_is_wrong_use(invoke):
     assert invoke("datasets", "fetch")[0] == 2
+
+
+def test_it_says_whether_a_checksum_is_published_or_remembered(invoke, data, server):
+    assert "the sha256 of this first download is kept" in invoke("datasets", "fetch", "ogbn-arxiv")[2]
+    assert "as it was when first fetched here" in invoke("datasets", "fetch", "ogbn-arxiv", "--force")[2]

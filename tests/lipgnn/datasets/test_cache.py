@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from lipgnn.datasets.cache import cache_directory, key_of_files, remember
-from lipgnn.datasets.formats.npz import load_arrays, write_arrays
+from lipgnn.datasets.formats.arrays import load_arrays, write_arrays
 from lipgnn.errors import DataError
 
 KEY = "0123456789abcdef" * 4

@@ -8,7 +8,8 @@ import pytest
 from lipgnn.diagnose.over import COLUMNS, by_epoch, by_layer, over_epochs, recorded_similarity
 from lipgnn.errors import UsageError
 from lipgnn.results.recordings import SIMILARITY, write_recording
-from lipgnn.results.store import Run, Store
+from lipgnn.results.run import Run
+from lipgnn.results.store import Store
 
 
 @pytest.fixture
@@ -55,12 +56,12 @@ def test_a_run_that_recorded_is_read_and_another_told_how(tmp_path, arrays):
 
 def test_a_run_is_found_and_its_epochs_are_told(tmp_path, arrays):
     store = Store(tmp_path)
-    run = store.run("abc123")
+    run = store.run("abc123000000")
     run.path.mkdir(parents=True)
     run.spec_path.write_text("{}")
     write_recording(run.recording_path("similarity"), arrays)
     for reference in ("abc", str(run.path)):
         found = over_epochs(reference, store)
-        assert found == {"run_id": "abc123", "epochs": by_epoch(arrays), **by_layer(arrays)}
+        assert found == {"run_id": "abc123000000", "epochs": by_epoch(arrays), **by_layer(arrays)}
     with pytest.raises(UsageError, match="Only a run has epochs"):
         over_epochs(None, store)

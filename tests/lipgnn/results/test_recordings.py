@@ -37,16 +37,16 @@ def test_arrays_come_back_as_they_were(tmp_path):
 def store(tmp_path):
     """Run ab has recorded, run cd has not."""
     store = Store(tmp_path / "results")
-    for run_id in ("ab", "cd"):
+    for run_id in ("ab0000000000", "cd0000000000"):
         store.run(run_id).path.mkdir(parents=True)
-    write_recording(store.run("ab").recording_path("gradients"), arrays())
+    write_recording(store.run("ab0000000000").recording_path("gradients"), arrays())
     return store
 
 
 def test_what_is_archived_is_small_and_good_to_a_percent(store, tmp_path):
-    assert archive_recordings(store, ["ab", "cd"], tmp_path / "gradients") == ["ab"]
+    assert archive_recordings(store, ["ab0000000000", "cd0000000000"], tmp_path / "gradients") == ["ab0000000000"]
     (path,) = (tmp_path / "gradients").iterdir()
-    assert path.name == "ab.safetensors"
+    assert path.name == "ab0000000000.safetensors"
     assert os.path.getsize(path) < 30_000
     found, recorded = read_recording(path), arrays()
     assert found.keys() == {"epochs", "weight_norm", "input_norm"}
@@ -58,9 +58,9 @@ def test_what_is_archived_is_small_and_good_to_a_percent(store, tmp_path):
 
 
 def test_a_long_run_is_archived_at_every_kth_epoch(store, tmp_path):
-    write_recording(store.run("ab").recording_path("gradients"), arrays(1000))
-    archive_recordings(store, ["ab"], tmp_path / "gradients")
-    path = tmp_path / "gradients" / "ab.safetensors"
+    write_recording(store.run("ab0000000000").recording_path("gradients"), arrays(1000))
+    archive_recordings(store, ["ab0000000000"], tmp_path / "gradients")
+    path = tmp_path / "gradients" / "ab0000000000.safetensors"
     assert 20_000 < os.path.getsize(path) < 30_000
     found, recorded = read_recording(path), arrays(1000)
     assert found["epochs"].tolist() == list(range(1, 1001, 4))
@@ -68,19 +68,19 @@ def test_a_long_run_is_archived_at_every_kth_epoch(store, tmp_path):
 
 
 def test_archiving_twice_gives_the_same_bytes(store, tmp_path):
-    archive_recordings(store, ["ab"], tmp_path / "gradients")
-    first = (tmp_path / "gradients" / "ab.safetensors").read_bytes()
-    archive_recordings(store, ["ab"], tmp_path / "gradients")
-    assert (tmp_path / "gradients" / "ab.safetensors").read_bytes() == first
+    archive_recordings(store, ["ab0000000000"], tmp_path / "gradients")
+    first = (tmp_path / "gradients" / "ab0000000000.safetensors").read_bytes()
+    archive_recordings(store, ["ab0000000000"], tmp_path / "gradients")
+    assert (tmp_path / "gradients" / "ab0000000000.safetensors").read_bytes() == first
 
 
 def test_a_gradient_of_zero_and_one_that_is_not_there_stay_what_they_are(store, tmp_path):
     recorded = arrays(2, 2)
     recorded["weight_norm"][0, 0] = 0
     recorded["input_norm"][:] = np.nan
-    write_recording(store.run("ab").recording_path("gradients"), recorded)
-    archive_recordings(store, ["ab"], tmp_path / "gradients")
-    found = read_recording(tmp_path / "gradients" / "ab.safetensors")
+    write_recording(store.run("ab0000000000").recording_path("gradients"), recorded)
+    archive_recordings(store, ["ab0000000000"], tmp_path / "gradients")
+    found = read_recording(tmp_path / "gradients" / "ab0000000000.safetensors")
     assert found["weight_norm"][0, 0] == 0 < found["weight_norm"][1, 1]
     assert np.isnan(found["input_norm"]).all()
 
@@ -91,9 +91,9 @@ def test_similarity_is_archived_beside_gradients(store, tmp_path):
     written = {name: 10 ** draw.uniform(-60, 60, (21, 129)) for name in SIMILARITY}
     written["grad_mu"][0, :3] = np.nan, np.inf, 0
     written["epochs"] = np.arange(21)
-    write_recording(store.run("ab").recording_path("similarity"), written)
-    assert archive_recordings(store, ["ab", "cd"], tmp_path / "archived") == ["ab"]
-    paths = {record: archived_path(tmp_path / "archived", "ab", record) for record in RECORDS}
+    write_recording(store.run("ab0000000000").recording_path("similarity"), written)
+    assert archive_recordings(store, ["ab0000000000", "cd0000000000"], tmp_path / "archived") == ["ab0000000000"]
+    paths = {record: archived_path(tmp_path / "archived", "ab0000000000", record) for record in RECORDS}
     assert {*(tmp_path / "archived").iterdir()} == {*paths.values()}
     assert read_recording(paths["gradients"]).keys() == {"epochs", "weight_norm", "input_norm"}
     found = read_recording(paths["similarity"])
@@ -111,7 +111,7 @@ def test_every_array_belongs_to_one_record():
 
 
 def test_nothing_recorded_is_nothing_archived(store, tmp_path):
-    assert archive_recordings(store, ["cd"], tmp_path / "gradients") == []
+    assert archive_recordings(store, ["cd0000000000"], tmp_path / "gradients") == []
     assert not (tmp_path / "gradients").exists()
 
 

@@ -74,6 +74,36 @@ def test_the_same_run_with_another_result_is_refused(rows, path):
         assert part in caught.value.message
 
 
+def test_a_run_computed_by_other_means_counts_once_where_its_scores_agree(rows, write_store, tmp_path):
+    """Another number of threads rounds sums in another order: the bits differ, the run is the same."""
+    slightly = {"test_score": -0.004, "val_score": 0.012, "val_loss": 0.3, "max_grad_norm": 1.0}
+    other = [rows[0] | {"threads": 2, "best_epoch": 7, **{name: rows[0][name] + by for name, by in slightly.items()}}]
+    stores = [write_store(tmp_path / name, found) for name, found in (("j1", rows), ("j2", other))]
+    found = read_results(stores)
+    assert sorted(found.rows, key=str) == sorted(rows, key=str)
+    assert found.notes[0] == "Rows that repeat a run and were left out: 1."
+    assert "number of threads, and differ in a score by up to 0.012" in found.notes[1]
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {"threads": 2, "test_score": 0.5},
+        {"threads": None, "test_score": 0.5},
+        {"kernel": "dgl", "parameters": 7},
+        {"threads": 2, "fingerprint": "other"},
+        {"threads": 2, "status": "diverged"},
+        {"val_loss": 0.76},
+        {"test_score": 0.705},
+    ],
+)
+def test_a_run_whose_scores_do_not_agree_or_that_has_no_excuse_is_refused(rows, path, change):
+    path.write_text(to_csv([*rows, rows[0] | change]))
+    with pytest.raises(DataError, match="is there twice with another") as caught:
+        read_results([path])
+    assert ("computed with threads 1 and" in caught.value.message) == ("threads" in change)
+
+
 @pytest.mark.parametrize("column", COLUMNS)
 def test_a_missing_column_is_named(rows, path, column):
     path.write_text(to_csv([{**row} for row in rows]).replace(column, "other", 1))

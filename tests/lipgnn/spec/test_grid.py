@@ -164,3 +164,17 @@ def test_runs_of_several_grids_are_planned_once_and_one_of_them_may_have_none():
     runs, left_out = runs_of(grids, {})
     assert [run.layers for run in runs] == [2, 3, 4]
     assert left_out == ["1 combination(s) left out: Norm 'lip' acts on attention scores, and model 'gcn' has none."]
+
+
+def test_a_sweep_too_large_to_be_meant_is_refused_by_count_before_it_is_made():
+    for text, count in (("0-4294967295", "4,294,967,296"), ("0-99999,100000-100000", "100,001")):
+        with pytest.raises(UsageError, match=f"values of seed are {count}"):
+            parse_list("seed", text)
+    assert len(parse_list("seed", "0-4294967295:100000")) == 42950
+    grid = Grid({"seed": range(1000), "layers": range(1, 11)}, {"lr": [0.1] * 11, "epochs": [1] * 11})
+    assert grid.size == 110_000
+    with pytest.raises(UsageError, match="110,000, and a sweep has at most 100,000 runs"):
+        grid.runs({})
+    # Together, too.
+    with pytest.raises(UsageError, match="120,000"):
+        runs_of([Grid({"seed": range(60_000)})] * 2, {})

@@ -7,6 +7,7 @@ import pytest
 from lipgnn.catalog import Entry
 from lipgnn.errors import UsageError
 from lipgnn.spec.options import checked, digits, option, type_of
+from lipgnn.spec.run import FIELDS
 
 
 @dataclass
@@ -56,3 +57,18 @@ def test_values_have_the_type_of_their_option():
 @pytest.mark.parametrize("number, text", [(2.0, "2"), (3, "3"), (0.1234567891, "0.1234567891"), (1e-12, "1e-12")])
 def test_a_number_is_written_with_all_its_digits_and_no_more(number, text):
     assert digits(number) == text and float(text) == number
+
+
+@pytest.mark.parametrize(
+    "value, words",
+    [
+        (10**5000, "a whole number below 2^63, got a value that is too long to show"),
+        (-(2**63), "a whole number below 2^63"),
+        ("9" * 5000, "a whole number, got '999"),
+    ],
+    ids=["long", "negative", "text"],
+)
+def test_numbers_that_nothing_holds_are_refused_in_a_line(value, words):
+    with pytest.raises(UsageError) as caught:
+        checked(FIELDS["epochs"], value)
+    assert words in caught.value.message and len(caught.value.message) < 200

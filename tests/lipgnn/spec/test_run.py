@@ -153,7 +153,7 @@ def test_every_other_field_is_part_of_the_run(name, number):
     elif field.type == "str":
         value = f"other-{number}"
     elif field.type == "int":
-        value = field.default + number
+        value = min(field.default + number, field.metadata.get("high", 2**32))
     else:
         value = number / (2 * 10**6)
     if value != field.default:
@@ -169,7 +169,9 @@ def test_a_skip_and_a_weight_norm_are_part_of_the_run_whatever_their_spelling():
 
 
 def test_run_ids_are_hex_only():
-    assert set(RunSpec(dataset="../../\x00evil").run_id("f")) <= set("0123456789abcdef")
+    assert set(RunSpec(dataset="../../\x01evil").run_id("f")) <= set("0123456789abcdef")
+    with pytest.raises(UsageError, match="without NUL"):
+        RunSpec(dataset="../../\x00evil")
 
 
 def test_layers_may_have_a_weight_decay_of_their_own():

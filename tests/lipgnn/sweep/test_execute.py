@@ -2,7 +2,7 @@ import os
 
 import pytest
 
-from lipgnn.errors import UsageError
+from lipgnn.errors import EnvironmentBroken, UsageError
 from lipgnn.results.archive import archive_path, read_archive
 from lipgnn.results.store import Store
 from lipgnn.sweep import execute as module
@@ -74,6 +74,17 @@ def test_what_cannot_begin_says_so_before_the_first_event(tmp_path):
     prepared = prepare(SweepRequest(tmp_path, {"dataset": ["planted"]}), {})
     with pytest.raises(UsageError, match="Unknown engine 'rai'"):
         execute(prepared, Means("rai"))
+
+
+def test_a_device_that_is_not_here_is_told_once_and_nothing_runs(tmp_path, engine, monkeypatch):
+    monkeypatch.setattr("lipgnn.runtime.cuda_obstacle", lambda index=0: "torch finds no CUDA device")
+    prepared = prepare(SweepRequest(tmp_path / "r", {"dataset": ["planted"], "seed": [0, 1], "device": ["cuda"]}), {})
+    with pytest.raises(EnvironmentBroken, match="Device 'cuda' was asked for"):
+        execute(prepared, Means())
+    assert not (tmp_path / "r").exists() and engine == []
+    # A cluster has its own.
+    *_, summary = execute(prepared, Means("slurm"))
+    assert summary.ran == 2
 
 
 @pytest.mark.parametrize(

@@ -5,6 +5,7 @@ import sys
 
 import pytest
 
+from lipgnn.errors import RunFailed
 from lipgnn.results.store import Store
 from lipgnn.sweep import worker
 
@@ -15,7 +16,7 @@ def request_for(small_spec, load_for, tmp_path):
         spec = small_spec.with_values(**changes)
         return {
             "spec": spec.to_dict(),
-            "run_id": spec.run_id(load_for(spec).fingerprint) if "dataset" not in changes else "ab",
+            "run_id": spec.run_id(load_for(spec).fingerprint) if "dataset" not in changes else "ab" + "0" * 10,
             "results": str(tmp_path / "results"),
             "force": False,
             "save_every": 5,
@@ -65,7 +66,24 @@ def test_a_failure_is_recorded_with_its_reason(request_for, tmp_path):
     ended = worker.compute(request_for(dataset="texas"))
     assert ended["status"] == "failed"
     assert "texas" in ended["reason"]
-    assert "texas" in json.loads((tmp_path / "results" / "runs" / "ab" / "failure.json").read_text())["reason"]
+    assert (
+        "texas"
+        in json.loads((tmp_path / "results" / "runs" / ("ab" + "0" * 10) / "failure.json").read_text())["reason"]
+    )
+
+
+@pytest.mark.parametrize("error", [MemoryError(), OSError(5, "Input/output error"), RuntimeError("can't allocate")])
+def test_what_the_system_cannot_do_ends_one_run_even_where_no_note_can_be_written(request_for, monkeypatch, error):
+    def fail(*arguments, **options):
+        raise error
+
+    def full(*arguments):
+        raise RunFailed("Could not write")
+
+    monkeypatch.setattr(worker, "train", fail)
+    monkeypatch.setattr("lipgnn.results.run.Run.fail", full)
+    ended = worker.compute(request_for())
+    assert (ended["status"], type(error).__name__ in ended["reason"]) == ("failed", True)
 
 
 def test_a_diverged_run_has_a_result(request_for):
@@ -114,3 +132,23 @@ def test_sigterm_saves_the_run_and_ends_the_process(request_for, tmp_path):
         assert process.wait(60) == 0
     assert (last["event"], last["status"]) == ("ended", "interrupted")
     assert list(tmp_path.rglob("last.json")) and not list(tmp_path.rglob("claim"))
+
+
+def test_a_sweep_that_is_gone_is_no_failure_of_its_run(request_for, tmp_path):
+    """Nobody reads any more, and the input ends a moment later: the run is saved, and no note says that it failed."""
+    process = subprocess.Popen(
+        [sys.executable, "-m", "lipgnn.sweep.worker"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,
+        text=True,
+    )
+    with process:
+        process.stdin.write(json.dumps(request_for(epochs=10**6)) + "\n")
+        process.stdin.flush()
+        while json.loads(process.stdout.readline())["event"] != "epoch":
+            pass
+        process.stdout.close()
+        assert process.wait(60) == 0
+    assert list(tmp_path.rglob("last.json"))
+    assert not list(tmp_path.rglob("claim")) and not list(tmp_path.rglob("failure.json"))

@@ -50,3 +50,14 @@ def test_roc_auc_without_two_kinds_is_not_a_number():
 def test_every_metric_of_the_catalog_has_its_function():
     assert metrics.SCORES.keys() == METRICS.keys()
     assert all(entry.words and entry.description for entry in METRICS.values())
+
+
+def test_roc_auc_of_what_is_no_number_is_none():
+    logits, labels = torch.randn(20, 2), torch.randint(2, (20, 2)).float()
+    labels[0, 0] = float("nan")
+    logits[0, 0] = float("nan")
+    # Nobody asked about the first node.
+    assert 0 <= metrics.roc_auc(logits, labels) <= 1
+    logits[1, 1] = float("nan")
+    assert metrics.roc_auc(logits, labels).isnan()
+    assert metrics.roc_auc(torch.full((20, 2), float("nan")), labels).isnan()

@@ -5,8 +5,10 @@ import pytest
 import torch
 
 from lipgnn.errors import DataError
+from lipgnn.files import sha256
+from lipgnn.results.claims import Held
 from lipgnn.spec.run import RunSpec
-from lipgnn.training.checkpoint import CheckpointFile
+from lipgnn.training.checkpoint import CheckpointFile, check_state
 
 SPEC = RunSpec(layers=2, hidden=2, heads=2)
 
@@ -100,3 +102,83 @@ def test_a_newer_schema_is_refused(tmp_path):
     path.write_text(json.dumps(json.loads(path.read_text()) | {"schema": 99}))
     with pytest.raises(DataError, match="schema version 99"):
         CheckpointFile(tmp_path).read(SPEC)
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        *("", "[]", "7", "null", "{}", "[" * 100_000, '{"schema": 1, "sha256": 1, "state": 2, "spec": 3}'),
+        *(
+            '{"schema": 1, "sha256": "", "state": {}, "spec": []}',
+            '{"schema": [], "sha256": "", "state": {}, "spec": {}}',
+        ),
+    ],
+)
+def test_a_description_of_another_shape_is_refused(tmp_path, content):
+    CheckpointFile(tmp_path).write(tensors(1), {}, SPEC)
+    (tmp_path / "last.json").write_text(content)
+    with pytest.raises(DataError, match="cannot be used"):
+        CheckpointFile(tmp_path).read(SPEC)
+
+
+def test_tensors_that_are_none_are_refused(tmp_path):
+    CheckpointFile(tmp_path).write(tensors(1), {}, SPEC)
+    (tmp_path / "last.safetensors").write_bytes(b"none")
+    path = tmp_path / "last.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | {"sha256": sha256(b"none")}))
+    with pytest.raises(DataError, match="tensors cannot be read"):
+        CheckpointFile(tmp_path).read(SPEC)
+
+
+def test_nothing_takes_its_name_once_another_has_taken_over(tmp_path):
+    def lost():
+        raise Held("taken over")
+
+    CheckpointFile(tmp_path).write(tensors(1), {"epoch": 1}, SPEC)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir()}
+    with pytest.raises(Held):
+        CheckpointFile(tmp_path, lost).write(tensors(2), {"epoch": 2}, SPEC)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == before
+
+
+LIKE = {"epoch": 0, "seconds": 0.0, "last": None, "scheduler": {"best": 0.5, "mode": "max", "lrs": [1]}}
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        {},
+        {"epoch": 7, "seconds": 3},
+        {"last": {"epoch": 1, "loss": 0.5}},
+        {"scheduler": {"best": 1, "mode": "min", "lrs": [], "further": {}}},
+        {"scheduler": {}},
+    ],
+)
+def test_a_state_of_the_same_shape_can_be(change):
+    check_state(LIKE | change, LIKE)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        *(
+            {"epoch": "1"},
+            {"epoch": True},
+            {"epoch": None},
+            {"epoch": 1.5},
+            {"seconds": []},
+            {"last": [1]},
+            {"last": "x"},
+        ),
+        *({"last": {"loss": "x"}}, {"scheduler": 7}, {"scheduler": {"best": "x"}}, {"scheduler": {"lrs": 3}}),
+        {"scheduler": {"mode": 3}},
+    ],
+)
+def test_a_state_of_another_shape_is_told(change):
+    with pytest.raises(ValueError, match=next(iter(change))):
+        check_state(LIKE | change, LIKE)
+
+
+def test_a_state_that_lacks_something_is_told():
+    with pytest.raises(ValueError, match="no 'seconds'"):
+        check_state({"epoch": 0, "last": None, "scheduler": {}}, LIKE)

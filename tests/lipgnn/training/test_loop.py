@@ -195,7 +195,7 @@ def test_a_full_disk_at_the_end_loses_nothing_but_the_time_to_finish(small_spec,
         raise RunFailed("Could not write: no space")
 
     with monkeypatch.context() as patch:
-        patch.setattr("lipgnn.results.store.Run.finish", full)
+        patch.setattr("lipgnn.results.run.Run.finish", full)
         with pytest.raises(RunFailed):
             complete(small_spec, load_for(small_spec), store)
     result, events = complete(small_spec, load_for(small_spec), store)
@@ -311,3 +311,59 @@ def test_an_unknown_thing_to_record_is_refused(small_spec, load_for, store):
     with pytest.raises(UsageError, match="Unknown thing to record 'gradient'"):
         complete(small_spec, load_for(small_spec), store, record=("gradient",))
     assert not store.root.exists()
+
+
+@pytest.mark.parametrize(
+    "state",
+    [
+        {},
+        {"epoch": "3"},
+        {"last": [1]},
+        {"best": {"epoch": 1, "more": 2}},
+        {"lr": None},
+        {"lr": "fast"},
+        {"scheduler": 7},
+        {"seconds": []},
+        {"unreported": 3},
+        {"max_grad_norm": "x"},
+    ],
+)
+def test_a_checkpoint_whose_state_cannot_be_is_refused(small_spec, load_for, store, state):
+    dataset = load_for(small_spec)
+    with pytest.raises(Interrupted):
+        complete(small_spec, dataset, store, should_stop=lambda: True)
+    path = store.run(small_spec.run_id(dataset.fingerprint)).path / "last.json"
+    described = json.loads(path.read_text())
+    path.write_text(json.dumps(described | {"state": described["state"] | state if state else {}}))
+    with pytest.raises(DataError, match=r"checkpoint in .* cannot be used"):
+        complete(small_spec, dataset, store)
+
+
+@pytest.fixture
+def threads():
+    """Set the number of threads; it is set back in the end."""
+    before = torch.get_num_threads()
+    yield torch.set_num_threads
+    torch.set_num_threads(before)
+
+
+def test_a_resume_with_another_number_of_threads_says_so_and_the_row_leaves_it_open(
+    small_spec, load_for, store, threads
+):
+    dataset = load_for(small_spec)
+    threads(1)
+    with pytest.raises(Interrupted):
+        complete(small_spec, dataset, store, should_stop=lambda: True)
+    threads(2)
+    result, (started, *_) = complete(small_spec, dataset, store)
+    assert (started.threads, started.earlier_threads, started.resumed_epoch) == (2, 1, 1)
+    assert "1 thread(s) up to epoch 1 and goes on with 2" in started.note
+    assert result["threads"] is None
+
+
+def test_the_row_has_the_number_of_threads_and_a_resume_with_it_says_nothing(small_spec, load_for, store, threads):
+    threads(2)
+    with pytest.raises(Interrupted):
+        complete(small_spec, load_for(small_spec), store, should_stop=lambda: True)
+    result, (started, *_) = complete(small_spec, load_for(small_spec), store)
+    assert (result["threads"], started.note, started.resumed_epoch) == (2, None, 1)

@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import hashlib
+import http.client
 import socket
+import urllib.request
 
 import pytest
 
 from lipgnn.datasets.fetching import download as module
-from lipgnn.datasets.fetching.download import Partial, download, remote_size
+from lipgnn.datasets.fetching.download import Partial, _Redirects, download, remote_size
 from lipgnn.errors import DataError, RunFailed
 
 CONTENT = bytes(range(256)) * 40
+LARGEST = 10 * len(CONTENT)
 SHA256 = hashlib.sha256(CONTENT).hexdigest()
 
 
@@ -31,7 +34,7 @@ def get(server, partial):
 
     def call():
         told = []
-        assert download(f"{server.url}/a.zip", partial, told.append) == SHA256
+        assert download(f"{server.url}/a.zip", partial, told.append, LARGEST) == SHA256
         assert partial.path.read_bytes() == CONTENT
         return told
 
@@ -106,7 +109,7 @@ def test_servers_that_send_another_part(get, server, fault):
 
 
 def test_not_there_is_said_at_once(server, partial):
-    for call in (remote_size, lambda url: download(url, partial, print)):
+    for call in (remote_size, lambda url: download(url, partial, print, LARGEST)):
         server.requests.clear()
         with pytest.raises(DataError, match="404 Not Found") as caught:
             call(f"{server.url}/b.zip")
@@ -118,7 +121,7 @@ def test_redirects_are_followed_and_circles_left(server, partial):
     assert remote_size(f"{server.url}/moved") == len(CONTENT)
     for path in ("/x", "/file"):
         with pytest.raises(DataError):
-            download(f"{server.url}{path}", partial, print)
+            download(f"{server.url}{path}", partial, print, LARGEST)
     assert not partial.path.exists()
 
 
@@ -127,14 +130,14 @@ def test_silence_ends(server, partial, monkeypatch):
     monkeypatch.setattr(module, "ATTEMPTS", 1)
     server.faults[:] = ["slow"]
     with pytest.raises(DataError, match="timed out"):
-        download(f"{server.url}/a.zip", partial, print)
+        download(f"{server.url}/a.zip", partial, print, LARGEST)
 
 
 def test_no_server(partial):
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         url = f"http://127.0.0.1:{free.getsockname()[1]}/a.zip"
-    for call in (remote_size, lambda url: download(url, partial, print)):
+    for call in (remote_size, lambda url: download(url, partial, print, LARGEST)):
         with pytest.raises(DataError, match="refused"):
             call(url)
 
@@ -160,7 +163,7 @@ def test_a_full_disk_is_not_the_servers_fault(server, tmp_path):
     partial = Partial(tmp_path / "full")
     partial.path.symlink_to("/dev/full")
     with pytest.raises(RunFailed, match="No space left") as caught:
-        download(f"{server.url}/a.zip", partial, print)
+        download(f"{server.url}/a.zip", partial, print, LARGEST)
     assert "full" in caught.value.message
 
 
@@ -169,3 +172,25 @@ def test_remove(get, partial, tmp_path):
     partial.remove()
     partial.remove()
     assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("fault", [None, "unsaid"])
+def test_more_than_was_expected_is_not_taken_whatever_the_server_says(server, partial, fault):
+    server.faults[:] = [fault]
+    with pytest.raises(DataError, match=f"{len(CONTENT) - 1:,}"):
+        download(f"{server.url}/a.zip", partial, print, len(CONTENT) - 1)
+    assert not partial.path.exists() and not partial.note_path.exists()
+    # It is as long the second time.
+    assert len(server.requests) == 1
+    assert download(f"{server.url}/a.zip", partial, print, len(CONTENT)) == SHA256
+
+
+def test_no_redirect_leaves_an_encrypted_way():
+    request = urllib.request.Request("https://a.example/x")
+    follow = _Redirects()
+    assert follow.redirect_request(request, None, 302, "", {}, "https://b.example/x").full_url == "https://b.example/x"
+    for url in ("http://a.example/x", "file:///x", "ftp://a.example/x"):
+        with pytest.raises(http.client.HTTPException, match="not encrypted"):
+            follow.redirect_request(request, None, 302, "", {}, url)
+    plain = urllib.request.Request("http://a.example/x")
+    assert follow.redirect_request(plain, None, 302, "", {}, "https://b.example/x")

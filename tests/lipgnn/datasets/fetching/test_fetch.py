@@ -162,3 +162,29 @@ def test_a_data_directory_that_cannot_be_written_to(server, data):
     data.write_text("a file")
     with pytest.raises(UsageError, match="Cannot write"):
         _fetch()
+
+
+def test_an_archive_that_is_too_long_is_refused_before_its_first_byte(server, data, monkeypatch):
+    size = len(server.files["/ogb/arxiv.zip"])
+    known = dataclasses.replace(DATASETS["ogbn-arxiv"], largest=size - 1)
+    monkeypatch.setitem(DATASETS, "ogbn-arxiv", known)
+    with pytest.raises(DataError, match=f"{size:,} bytes, and {size - 1:,} were expected at most"):
+        make_offer("ogbn-arxiv")
+    assert [method for method, _, _ in server.requests] == ["HEAD"] and not data.exists()
+
+
+def test_a_checksum_is_published_or_remembered(server, data, monkeypatch):
+    digest = _fetch()
+    offer = make_offer("ogbn-arxiv")
+    assert (offer.sha256, offer.published) == (digest, False)
+    monkeypatch.setitem(DATASETS, "ogbn-arxiv", dataclasses.replace(DATASETS["ogbn-arxiv"], sha256="0" * 64))
+    offer = make_offer("ogbn-arxiv")
+    assert (offer.sha256, offer.published) == ("0" * 64, True)
+
+
+@pytest.mark.parametrize("receipt", ["[" * 100_000, "7", '{"sha256": 7, "files": {"a\\u0000": 1, "../x": []}}'])
+def test_a_receipt_of_nonsense_is_as_good_as_none(server, data, receipt):
+    _fetch()
+    (data / "ogbn_arxiv" / RECEIPT).write_text(receipt)
+    assert make_offer("ogbn-arxiv").sha256 is None
+    assert changed_files(data / "ogbn_arxiv") in (None, ["a\0", "../x"])

@@ -186,3 +186,9 @@ def test_round_trip_of_several_labels_and_of_no_features(tmp_path, make_source, 
     write_npz(source, tmp_path / "tasks.npz", compress=compress)
     same(read_npz(tmp_path / "tasks.npz"), source)
     assert read_npz(tmp_path / "tasks.npz").labels.dtype == np.float32
+
+
+def test_parts_of_a_sparse_matrix_that_are_single_numbers_are_refused(save):
+    parts = {"features_data": 1.0, "features_indices": [0], "features_indptr": [0, 1], "features_shape": [1, 1]}
+    with pytest.raises(DataError, match="not lists of numbers"):
+        read_npz(save(features=None, **parts))

@@ -80,7 +80,7 @@ def test_missing_truncated_and_wordy_files_are_named(folder, name):
 @pytest.mark.parametrize(
     ("name", "text", "reason"),
     [
-        ("raw/num-node-list.csv.gz", "4\n", "node-feat.csv.gz': it has 3 lines for 4 nodes"),
+        ("raw/num-node-list.csv.gz", "4\n", "node-label.csv.gz': it has 3 lines for 4 nodes"),
         ("raw/num-node-list.csv.gz", "2\n1\n", "num-node-list.csv.gz': it counts the nodes of 2 graphs"),
         ("raw/num-edge-list.csv.gz", "3\n", "edge.csv.gz': it has 2 lines for 3 edges"),
         ("raw/num-edge-list.csv.gz", "1\n1\n", "num-edge-list.csv.gz': it counts the edges of 2 graphs"),

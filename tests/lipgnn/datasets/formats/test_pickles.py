@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from scipy import sparse
 
+from lipgnn.datasets.formats import pickles
 from lipgnn.datasets.formats.pickles import read_pickle
 from lipgnn.errors import DataError
 
@@ -135,3 +136,35 @@ def test_a_matrix_with_indices_out_of_range(write):
 def test_missing_file(tmp_path):
     with pytest.raises(DataError, match="No such file"):
         read_pickle(tmp_path / "ind.x.graph")
+
+
+NAMES = {"_Matrix": b"cscipy.sparse.csr\ncsr_matrix\n", "_Array": b"cnumpy\nndarray\n", "_Dtype": b"cnumpy\ndtype\n"}
+NAMES |= {"_Neighbours": b"ccollections\ndefaultdict\n", "_List": b"c__builtin__\nlist\n"}
+
+
+@pytest.mark.parametrize("state", [b"N}(U\x05buildNu\x86", b"}(U\x05buildNu"], ids=["slots", "dictionary"])
+@pytest.mark.parametrize("name", NAMES)
+def test_no_pickle_changes_the_reader_for_the_next(write, name, state):
+    """BUILD sets attributes of what lies below it: here of the stand-in itself, not of an instance."""
+    before = dict(vars(getattr(pickles, name)))
+    with pytest.raises(DataError, match="Cannot use"):
+        read_pickle(write(b"\x80\x02" + NAMES[name] + state + b"b."))
+    assert dict(vars(getattr(pickles, name))) == before
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_instance_has_no_attributes_but_its_own(write, name):
+    made = b"\x80\x02" + NAMES[name] + b")\x81N}(U\x05build" + NAMES["_Array"] + b"u\x86b."
+    with pytest.raises(DataError, match="Cannot use"):
+        read_pickle(write(made))
+
+
+@pytest.mark.parametrize("put", [b"r\xff\xff\xff\x7f", b"p2147483647\n", b"p-1\n"])
+def test_a_memo_is_no_larger_than_the_file(write, put):
+    with pytest.raises(DataError):
+        read_pickle(write(b"\x80\x02N" + put + b"."))
+
+
+def test_lists_are_not_made_out_of_others(write):
+    with pytest.raises(DataError, match="makes lists out of others"):
+        read_pickle(write(b"\x80\x02c__builtin__\nlist\n]\x85R."))

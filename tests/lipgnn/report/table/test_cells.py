@@ -233,3 +233,30 @@ def test_compare_takes_any_field_of_the_table(runs):
     differences = [deep - shallow for deep, shallow in pairs]
     assert table.cells[("lip",), (4,)].difference.mean == pytest.approx(sum(differences) / len(differences))
     assert table.cells[("lip",), (2,)].difference is None
+
+
+def test_one_seed_that_went_well_does_not_speak_for_nine_that_diverged(result_row):
+    shallow = [result_row(norm="lip", layers=2, seed=seed, test_score=0.79) for seed in range(10)]
+    deep = [result_row(norm="lip", layers=64, seed=seed, test_score=0.60, val_score=0.95) for seed in range(10)]
+    deep[1:] = map(diverge, deep[1:])
+    cell = build_table(shallow + deep, BEST).cells[("lip",), ("cora",)]
+    assert (cell.best, cell.n, cell.diverged) == ({"layers": 2}, 10, 0)
+
+
+def test_a_diverged_run_counts_as_zero_and_is_no_veto(result_row):
+    """Nine of ten seeds at .95 are .855 on average: more than .79, less than .86."""
+    deep = [result_row(norm="lip", layers=64, seed=seed, val_score=0.95) for seed in range(10)]
+    deep[0] = diverge(deep[0])
+    for score, layers in ((0.79, 64), (0.86, 2)):
+        shallow = [result_row(norm="lip", layers=2, seed=seed, val_score=score) for seed in range(10)]
+        assert build_table(shallow + deep, BEST).cells[("lip",), ("cora",)].best == {"layers": layers}
+
+
+def test_where_less_is_better_a_diverged_run_is_the_worst_too(result_row, monkeypatch):
+    monkeypatch.setattr("lipgnn.report.table.cells.higher_is_better", lambda value, metric: False)
+    shallow = [result_row(norm="lip", layers=2, seed=seed, val_score=0.9) for seed in range(2)]
+    deep = [
+        result_row(norm="lip", layers=64, seed=0, val_score=0.1),
+        diverge(result_row(norm="lip", layers=64, seed=1)),
+    ]
+    assert build_table(shallow + deep, BEST).cells[("lip",), ("cora",)].best == {"layers": 2}

@@ -1,6 +1,6 @@
 import pytest
 
-from lipgnn.errors import UsageError
+from lipgnn.errors import DataError, UsageError
 from lipgnn.report.view.page_tables import update_tables
 
 PAGE = """# Title
@@ -31,9 +31,7 @@ def test_a_page_that_is_up_to_date_stays_as_it_is():
     [
         "lipgnn sweep",
         "rm -rf results",
-        "lipgnn report -o page.md",
-        "lipgnn report --html=page.html",
-        "lipgnn report --update page.md",
+        "lipgnn report a\0b",
         "lipgnn report 'unclosed",
     ],
 )
@@ -46,3 +44,12 @@ def test_only_commands_that_print_a_report_are_run(command):
 def test_a_table_without_its_end_is_refused(rest):
     with pytest.raises(UsageError, match="begins in line 2 has no end"):
         update_tables(f"\n<!-- report: lipgnn report -->\n{rest}", lambda words: "")
+
+
+def test_an_error_says_the_line_and_keeps_its_code():
+    def run(words):
+        raise DataError("It is damaged.", "Fix it.")
+
+    with pytest.raises(DataError, match=r"Line 2 cannot be printed\. It is damaged\.") as caught:
+        update_tables("\n<!-- report: lipgnn report -->\n<!-- end -->\n", run)
+    assert caught.value.hint == "Fix it."

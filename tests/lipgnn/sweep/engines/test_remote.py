@@ -1,14 +1,18 @@
 import json
+import os
+import time
+from dataclasses import replace
 
 import pytest
 
 from lipgnn.errors import UsageError
+from lipgnn.results.claims import Holder
 from lipgnn.results.store import RESULT_FIELDS, Store
 from lipgnn.spec.run import RunSpec
-from lipgnn.sweep.engines import make_engine
+from lipgnn.sweep.engines import make_engine, remote
 from lipgnn.sweep.engines.events import Ended, Orders, Progress
 from lipgnn.sweep.engines.local import LocalEngine
-from lipgnn.sweep.engines.remote import GO, Lost, RemoteEngine, Task, supervise
+from lipgnn.sweep.engines.remote import GO, Lost, RemoteEngine, Task, remove_dead_sweeps, supervise
 from lipgnn.sweep.plan import PlannedRun
 
 LINE = {"epoch": 3, "val_score": 0.5}
@@ -125,6 +129,65 @@ def test_a_supervisor_does_not_begin_what_is_to_stop(tmp_path, monkeypatch):
     outcome = supervise(Task(Orders(tmp_path / "results"), planned, tmp_path, tmp_path))
     assert outcome.status == "interrupted"
     assert (tmp_path / "ab12").exists() and not (tmp_path / "results").exists()
+
+
+@pytest.fixture
+def left(tmp_path):
+    """A folder as a sweep that was killed leaves it, so many seconds ago."""
+
+    def make(name, *files, claim=None, ago=0):
+        folder = tmp_path / f".sweep-{name}"
+        folder.mkdir()
+        for file in (GO, *files):
+            (folder / file).touch()
+        if claim:
+            (folder / "claim").write_bytes(claim.at_beat(1))
+        for path in (*folder.iterdir(), folder):
+            os.utime(path, (time.time() - ago,) * 2)
+        return folder
+
+    return make
+
+
+def test_the_folders_of_killed_sweeps_are_removed_and_those_of_others_are_not(left, tmp_path):
+    ended, far = replace(Holder.myself(), started="long ago"), replace(Holder.myself(), place="far away")
+    days = 24 * 3600
+    gone = [
+        left("ended", claim=ended),
+        left("silent", claim=far, ago=2 * 3600),
+        left("old", ago=days),
+        left("complete", "7_submitted.pkl", "7_0_result.pkl", claim=ended),
+        left("forgotten", "7_submitted.pkl", claim=ended, ago=8 * days),
+    ]
+    kept = [
+        left("beating", claim=far, ago=10),
+        left("new"),
+        left("queued", "7_submitted.pkl", "8_submitted.pkl", "7_0_result.pkl", claim=ended, ago=3 * days),
+    ]
+    (tmp_path / "outside").mkdir()
+    (tmp_path / ".sweep-link").symlink_to(tmp_path / "outside")
+    remove_dead_sweeps(tmp_path)
+    assert not any(folder.exists() for folder in gone)
+    assert all(folder.exists() for folder in kept)
+    assert (tmp_path / "outside").exists()
+
+
+def test_the_folder_of_a_sweep_is_claimed_while_it_lasts(run, tmp_path):
+    seen = []
+
+    def look(cluster, events):
+        remove_dead_sweeps(tmp_path)
+        seen.append((cluster.folder / "claim").exists())
+        return False
+
+    run({0: ["begin", "wait", "done"]}, should_stop=look)
+    assert seen and all(seen[1:])
+
+
+@pytest.mark.parametrize("line", ["[]", "7", "{", '{"epoch": "x"}', "[" * 3000])
+def test_a_log_that_is_damaged_tells_nothing(tmp_path, line):
+    (tmp_path / "log").write_text(f"{line}\n")
+    assert remote._last_line(tmp_path / "log")[1] == {"epoch": 0, "val_score": None}
 
 
 def test_engines_are_made_by_name(tmp_path):
