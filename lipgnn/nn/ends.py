@@ -69,8 +69,10 @@ class Ends:
     def _shared(cls, source: torch.Tensor, targets: int) -> Ends:
         return cls(source, source if targets == len(source) else source[:targets], True)
 
-    def dropped(self, dropout: nn.Module) -> Ends:
+    def dropped(self, dropout: nn.Dropout) -> Ends:
         """Both after dropout, which is drawn once where they are shared."""
+        if dropout.p == 0 or not dropout.training:
+            return self
         if self.shared:
             return self._shared(dropout(self.source), len(self.target))
         return Ends(dropout(self.source), dropout(self.target), False)
