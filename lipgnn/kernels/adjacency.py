@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import torch
 
@@ -55,7 +57,7 @@ class EdgeOrder:
         return cls(start, other.int().contiguous(), edge_id, pieces(start), others)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Adjacency:
     """Both orders of a graph's edges, on the device of the graph.
 
@@ -72,6 +74,11 @@ class Adjacency:
     incoming: EdgeOrder
     outgoing: EdgeOrder
 
+    @functools.cached_property
+    def num_pieces(self) -> int:
+        """The larger number of pieces that work is dealt out in, of the two orders."""
+        return max(len(self.incoming.pieces), len(self.outgoing.pieces)) - 1
+
     @classmethod
     def of(cls, graph: dgl.DGLGraph) -> Adjacency:
         """The adjacency of `graph`, made on first use.
@@ -85,7 +92,7 @@ class Adjacency:
 
     @classmethod
     def _make(cls, graph: dgl.DGLGraph) -> Adjacency:
-        sources, targets = count_ends(graph)
+        sources, targets, _ = size_of(graph)
         start, source, edge_id = (part.long() for part in graph.adj_tensors("csc"))
         incoming = EdgeOrder.checked(start, source, edge_id, sources)
         by_source = torch.argsort(source, stable=True)
@@ -99,13 +106,25 @@ class Adjacency:
 _adjacency_of = PerGraph(Adjacency._make)
 
 
-def count_ends(graph: dgl.DGLGraph) -> tuple[int, int]:
-    """How many nodes edges can start from, and lead to; of a graph with one kind of nodes both are all of them.
+class Size(NamedTuple):
+    """How many nodes edges can start from, and lead to (where there is one kind of nodes, all of them), and where."""
+
+    sources: int
+    targets: int
+    device: torch.device
+
+
+def size_of(graph: dgl.DGLGraph) -> Size:
+    """The size of `graph`.
 
     Raises
     ------
     UsageError : more than one kind of edges.
     """
+    return _size_of(graph)
+
+
+def _find_size(graph: dgl.DGLGraph) -> Size:
     edges = graph.canonical_etypes
     # A message-flow graph counts a kind of nodes once as source and once as target.
     nodes = max(len(graph.srctypes), len(graph.dsttypes)) if graph.is_block else len(graph.ntypes)
@@ -116,7 +135,11 @@ def count_ends(graph: dgl.DGLGraph) -> tuple[int, int]:
             "Give graph[edge type], or put the layers into dgl.nn.HeteroGraphConv.",
         )
     source, _, target = edges[0]
-    return graph.num_src_nodes(source), graph.num_dst_nodes(target)
+    return Size(graph.num_src_nodes(source), graph.num_dst_nodes(target), graph.device)
+
+
+# Once a graph: every layer of a deep network asks.
+_size_of = PerGraph(_find_size)
 
 
 def pieces(start: torch.Tensor) -> torch.Tensor:

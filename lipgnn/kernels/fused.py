@@ -160,17 +160,16 @@ class _Additive(torch.autograd.Function):
         step = AdditiveStep(adjacency, *inputs, **settings)
         ctx.has_bias = bias is not None
         out = step.forward(**({"bias": step.layout.rows(bias)} if ctx.has_bias else {}))
-        _keep(ctx, step, inputs, settings)
+        _keep(ctx, step, inputs)
         return out
 
     @staticmethod
     @differentiable_once
     def backward(ctx: FunctionCtx, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        step = _kept(ctx, AdditiveStep)
+        step = _kept(ctx)
         layout, adjacency = step.layout, step.adjacency
         size, heads = layout.size, layout.padded
         sources, targets = adjacency.num_sources, adjacency.num_targets
-        pieces = max(len(adjacency.incoming.pieces), len(adjacency.outgoing.pieces)) - 1
         grads = {"grad_z": grad_out.new_empty(sources, size), "grad_attn": grad_out.new_empty(2, 1, size)}
         if "z_target" in step.given:
             grads["grad_z_target"] = grad_out.new_empty(targets, size)
@@ -184,7 +183,7 @@ class _Additive(torch.autograd.Function):
             grad_right=grad_out.new_empty(targets, heads),
             grad_length=grad_out.new_empty(targets, 2, heads),
             grad_longest=grad_out.new_empty(heads, sources),
-            partial=grad_out.new_empty(pieces, 3 * size + heads),
+            partial=grad_out.new_empty(adjacency.num_pieces, 3 * size + heads),
             **grads,
         )
         weights = grads.pop("grad_edge_weight", None)
@@ -207,13 +206,13 @@ class _DotProduct(torch.autograd.Function):
         inputs = (query, key, value, edge_weight)
         step = DotProductStep(adjacency, *inputs, **settings)
         out = step.forward()
-        _keep(ctx, step, inputs, settings)
+        _keep(ctx, step, inputs)
         return out
 
     @staticmethod
     @differentiable_once
     def backward(ctx: FunctionCtx, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        step = _kept(ctx, DotProductStep)
+        step = _kept(ctx)
         layout, heads = step.layout, step.layout.padded
         sources, targets = step.adjacency.num_sources, step.adjacency.num_targets
         grads = [grad_out.new_empty(nodes, layout.size) for nodes in (targets, sources, sources)]
@@ -231,14 +230,13 @@ class _DotProduct(torch.autograd.Function):
         return *(layout.heads(grad) for grad in grads), weights.get("grad_edge_weight"), None, None
 
 
-def _keep(ctx: FunctionCtx, step: Step, inputs: tuple[torch.Tensor | None, ...], settings: dict[str, Any]) -> None:
+def _keep(ctx: FunctionCtx, step: Step, inputs: tuple[torch.Tensor | None, ...]) -> None:
     """Save the inputs, on which a second derivative would depend, and what the step has found."""
-    ctx.adjacency, ctx.settings, ctx.names, ctx.count = step.adjacency, settings, tuple(step.kept), len(inputs)
-    ctx.save_for_backward(*inputs, *step.kept.values())
+    arrays = {**step.given, **step.kept}
+    ctx.step, ctx.names = step.emptied(), tuple(arrays)
+    ctx.save_for_backward(*arrays.values(), *inputs)
 
 
-def _kept(ctx: FunctionCtx, kind: type[Step]) -> Step:
-    saved = ctx.saved_tensors  # once: under a checkpoint they are computed for it
-    step = kind(ctx.adjacency, *saved[: ctx.count], **ctx.settings)
-    step.kept = dict(zip(ctx.names, saved[ctx.count :], strict=True))
-    return step
+def _kept(ctx: FunctionCtx) -> Step:
+    # Asked for once: under a checkpoint they are computed for it.
+    return ctx.step.filled(dict(zip(ctx.names, ctx.saved_tensors, strict=False)))

@@ -1,8 +1,7 @@
 """The compiled library: whether it is there and runs on this processor, and how arrays are handed to it.
 
-Compiled code believes what it is told. So every array is checked before every call: its type, that it is in one piece
-in the memory of the CPU, and that it has as many entries as will be read or written. Where edges lead is checked once
-for every graph (see `lipgnn.kernels.adjacency`).
+Compiled code believes what it is told. So every array is checked before every call: type, number of entries, and that
+it is in one piece in the memory of the CPU. Where edges lead is checked once for every graph (see `adjacency`).
 """
 
 from __future__ import annotations
@@ -12,6 +11,7 @@ import functools
 import importlib.util
 import math
 import platform
+import weakref
 from dataclasses import dataclass
 
 import torch
@@ -20,6 +20,7 @@ from lipgnn.errors import DataError, UsageError
 from lipgnn.kernels.adjacency import Adjacency, EdgeOrder
 
 Value = Adjacency | EdgeOrder | int | float | torch.Tensor
+Sizes = tuple[tuple[str, int], ...]
 
 FLOATS = (torch.float32, torch.float64)
 # Heads that fill one vector.
@@ -40,6 +41,8 @@ class _EdgeOrder(ctypes.Structure):
     @classmethod
     def of(cls, order: EdgeOrder) -> _EdgeOrder:
         arrays = (order.start, order.other, order.edge_id, order.pieces)
+        if not all(array.is_cpu for array in arrays):
+            raise DataError(f"The compiled kernels need a graph on the CPU, and this one is on {order.start.device}.")
         return cls(*(array.data_ptr() for array in arrays), len(order.pieces) - 1)
 
 
@@ -69,6 +72,7 @@ class _Form:
     arrays: dict[str, tuple[torch.dtype | None, tuple[str, ...]]]
 
 
+_UNKNOWN = (torch.float32, math.nan)
 _TYPES = {"int32": torch.int32, "int64": torch.int64, "float64": torch.float64}
 
 
@@ -220,57 +224,57 @@ def call(name: str, direction: str, dtype: torch.dtype, **values: Value) -> None
     DataError : an array that is not what it would be taken for.
     """
     if dtype not in FLOATS:
-        raise UsageError(
-            f"The compiled kernels compute in float32 and float64, and got {_named(dtype)}.",
-            "Use float32, by .float(), and leave torch.autocast.",
-        )
-    form, sizes = _FORMS[name], _sizes(values)
-    structure = form.structure()
+        what = f"The compiled kernels compute in float32 and float64, and got {_named(dtype)}."
+        raise UsageError(what, "Use float32, by .float(), and leave torch.autocast.")
+    sizes = tuple((size, int(value)) for size, value in values.items() if isinstance(value, int) and size != "seed")
+    needed = _needed(name, dtype, sizes + _sizes_of(values.get("graph")) + _sizes_of(values.get("order")))
+    structure = _FORMS[name].structure()
     for member, value in values.items():
-        if isinstance(value, torch.Tensor):
-            _check(name, member, value, form, dtype, sizes)
-            value = value.data_ptr()
-        setattr(structure, member, _plain(value))
+        if not isinstance(value, torch.Tensor):
+            setattr(structure, member, _plain(value))
+            continue
+        own, count = needed.get(member, _UNKNOWN)
+        if not (value.dtype is own and value.numel() == count and value.is_cpu and value.is_contiguous()):
+            raise _refusal(name, member, value, own, count)
+        setattr(structure, member, value.data_ptr())
+    if "graph" in values:
+        structure.graph.threads = torch.get_num_threads()
     function = getattr(library()[0], f"{name}_{direction}_{_named(dtype)}")
     function(ctypes.byref(structure))
 
 
-def _sizes(values: dict[str, Value]) -> dict[str, int]:
-    """Everything that lengths of arrays are products of, by name."""
-    sizes = {name: int(value) for name, value in values.items() if isinstance(value, int)}
-    if graph := values.get("graph"):
-        pieces = max(len(graph.incoming.pieces), len(graph.outgoing.pieces)) - 1
-        sizes |= {"sources": graph.num_sources, "targets": graph.num_targets, "edges": graph.num_edges}
-        sizes |= {"pieces": pieces}
-    if order := values.get("order"):
-        sizes |= {"rows": len(order.start) - 1, "entries": len(order.other), "columns": order.others}
-    if heads := sizes.get("heads"):
+def _sizes_of(edges: Adjacency | EdgeOrder | None) -> Sizes:
+    if edges is None:
+        return ()
+    if isinstance(edges, EdgeOrder):
+        return ("rows", len(edges.start) - 1), ("entries", len(edges.other)), ("columns", edges.others)
+    return tuple((name, getattr(edges, f"num_{name}")) for name in ("sources", "targets", "edges", "pieces"))
+
+
+@functools.lru_cache(maxsize=1024)
+def _needed(name: str, dtype: torch.dtype, given: Sizes) -> dict[str, tuple[torch.dtype, int]]:
+    """The type and the number of entries of every array of a form, from the sizes of a call."""
+    sizes = dict(given)
+    if "heads" in sizes:
+        heads, normalize, shift = (sizes[size] for size in ("heads", "normalize", "shift"))
         if heads > MOST_HEADS or (sizes["heads_fastest"] and heads not in VECTOR_HEADS):
             raise UsageError(f"The fused kernel has no room for {heads} heads in this order.", "Use --kernel dgl.")
-        row, parts = heads * sizes["width"], sizes["normalize"]
+        row = heads * sizes["width"]
         sizes |= {"row": row, "padded": padded(heads), "share": 3 * row + padded(heads)}
-        sizes |= {
-            "additive_parts": 3 + parts + 2 * sizes["shift"],
-            "dot_product_parts": 2 + 2 * (parts + sizes["shift"]),
-        }
-    if groups := sizes.get("groups"):
-        sizes["centers"] = groups + 1
-    return sizes
+        sizes |= {"additive_parts": 3 + normalize + 2 * shift, "dot_product_parts": 2 + 2 * normalize + 2 * shift}
+    if "groups" in sizes:
+        sizes["centers"] = sizes["groups"] + 1
+    arrays = _FORMS[name].arrays.items()
+    # NaN is the length of no array: it is refused where a size that it depends on was not given.
+    for factor in {factor for _, (_, factors) in arrays for factor in factors} - set(sizes):
+        sizes[factor] = int(factor) if factor.isdigit() else math.nan
+    return {member: (own or dtype, math.prod(map(sizes.get, factors))) for member, (own, factors) in arrays}
 
 
-def _check(name: str, member: str, array: torch.Tensor, form: _Form, dtype: torch.dtype, sizes: dict[str, int]) -> None:
-    """Refuse an array that is not what the compiled code takes it for."""
-    if member not in form.arrays:
-        return  # and let the structure refuse the name
-    own, factors = form.arrays[member]
-    expected = math.prod(sizes[factor] if factor in sizes else int(factor) for factor in factors)
-    own = own or dtype
-    if array.dtype == own and array.numel() == expected and array.is_cpu and array.is_contiguous():
-        return
-    layout = "" if array.is_contiguous() else ", not in one piece"
-    raise DataError(
-        f"{name} needs {member} as {expected} values of {_named(own)} in one piece on the CPU, and got "
-        f"{array.numel()} of {_named(array.dtype)}, shape {tuple(array.shape)}, on {array.device}{layout}.",
+def _refusal(name: str, member: str, array: torch.Tensor, own: torch.dtype, count: int) -> DataError:
+    return DataError(
+        f"{name} needs {member} as {count} values of {_named(own)} in one piece on the CPU, and got {array.numel()} of "
+        f"{_named(array.dtype)} with shape {tuple(array.shape)} and strides {array.stride()} on {array.device}.",
         "Give features with a row for every node, of one type, on the device of the graph.",
     )
 
@@ -280,9 +284,13 @@ def _named(dtype: torch.dtype) -> str:
 
 
 def _plain(value: Value) -> ctypes.Structure | int | float:
-    if isinstance(value, EdgeOrder):
-        return _EdgeOrder.of(value)
     if isinstance(value, Adjacency):
-        orders = _EdgeOrder.of(value.incoming), _EdgeOrder.of(value.outgoing)
-        return _Graph(value.num_sources, value.num_targets, value.num_edges, *orders, torch.get_num_threads())
-    return value
+        if value not in _graphs:
+            orders = _EdgeOrder.of(value.incoming), _EdgeOrder.of(value.outgoing)
+            _graphs[value] = _Graph(value.num_sources, value.num_targets, value.num_edges, *orders, 1)
+        return _graphs[value]
+    return _EdgeOrder.of(value) if isinstance(value, EdgeOrder) else value
+
+
+# Made once for a graph.
+_graphs: weakref.WeakKeyDictionary[Adjacency, _Graph] = weakref.WeakKeyDictionary()

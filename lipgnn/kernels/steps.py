@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import torch
@@ -29,7 +30,7 @@ class Step:
     form: str
 
     def __init__(self, adjacency: Adjacency, features: torch.Tensor, kappa: float | None, **numbers: Any):
-        self.adjacency = adjacency
+        self.adjacency, self.dtype = adjacency, features.dtype
         self.layout = Layout(features)
         self.settings = self.layout.settings(kappa, **numbers)
         self.given: dict[str, torch.Tensor] = {}
@@ -46,7 +47,19 @@ class Step:
     def run(self, direction: str, **more: torch.Tensor) -> None:
         """Call the kernel, with further arrays."""
         values = {**self.settings, **self.given, **self.kept, **more}
-        native.call(self.form, direction, self._features.dtype, graph=self.adjacency, **values)
+        native.call(self.form, direction, self.dtype, graph=self.adjacency, **values)
+
+    def emptied(self) -> Step:
+        """The same without its arrays, which autograd keeps."""
+        step = copy.copy(self)
+        step.given, step.kept, step._features = {}, {}, None
+        return step
+
+    def filled(self, arrays: dict[str, torch.Tensor]) -> Step:
+        """The same with arrays again."""
+        step = copy.copy(self)
+        step.given = arrays
+        return step
 
     def spread(self) -> tuple[torch.Tensor, torch.Tensor]:
         """Entropy and largest of every target's weights, (targets, H)."""

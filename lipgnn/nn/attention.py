@@ -111,11 +111,11 @@ class AttentionConv(nn.Module):
         DataError : features or weights that do not fit the graph or the layer, or nodes without in-edges.
         UsageError : a type other than float32 and float64, or a graph with several kinds of edges.
         """
-        kind = self._source_map.weight.device.type
-        if autocasting(kind):
+        like = self._source_map.weight
+        if autocasting(kind := like.device.type):
             # Attention is computed in the type of the weights; torch keeps its own softmax in float32 as well.
             with torch.autocast(kind, enabled=False):
-                return self(graph, cast(feat, self._source_map.weight.dtype), edge_weight, get_attention)
+                return self(graph, cast(feat, like.dtype), edge_weight, get_attention)
         ends = self._ends(graph, feat).dropped(self.feat_drop)
         if edge_weight is not None:
             check_edge_weight(graph, edge_weight, ends.source)
@@ -128,8 +128,8 @@ class AttentionConv(nn.Module):
         return (out, attention) if get_attention else out
 
     def _ends(self, graph: dgl.DGLGraph, feat: Features) -> Ends:
-        widths = (self._source_map.in_features, self._target_map.in_features)
-        ends = Ends.of(graph, feat, like=self._source_map.weight, widths=widths)
+        source, target = self._source_map, self._target_map
+        ends = Ends.of(graph, feat, like=source.weight, widths=(source.in_features, target.in_features))
         check_in_degrees(graph, allow_zero=self.allow_zero_in_degree)
         return ends
 
@@ -260,10 +260,11 @@ def aggregate(
     -------
     the sums, (M, H, D), and the attention weights after dropout and multiplied, (E, H, 1).
     """
-    graph = graph.local_var()
+    # Of the graph that it was given, on which the weights are not put: with them it would hold itself alive.
     attention = dropout(edge_softmax(graph, scores))
     if edge_weight is not None:
         attention = attention * edge_weight.view(-1, 1, 1)
+    graph = graph.local_var()
     graph.srcdata["value"] = value
     graph.edata["attention"] = attention
     graph.update_all(fn.u_mul_e("value", "attention", "m"), fn.sum("m", "out"))

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from lipgnn.errors import DataError
-from lipgnn.kernels.adjacency import count_ends
+from lipgnn.kernels.adjacency import Size, size_of
 from lipgnn.kernels.checks import check_type
 from lipgnn.runtime import PerGraph, dgl
 
@@ -47,16 +47,17 @@ class Ends:
         DataError : features that do not fit the graph or the layer.
         UsageError : a type that attention is not computed in, or a graph with several kinds of edges.
         """
-        sources, targets = count_ends(graph)
+        size = size_of(graph)
+        sources, targets, _ = size
         if isinstance(feat, torch.Tensor):
             _check_one(graph, sources, targets, widths)
-            _check(feat, sources, widths[0], "source" if graph.is_block else "node", graph, like)
+            _check(feat, sources, widths[0], "source" if graph.is_block else "node", size, like)
             return cls._shared(feat, targets)
         if len(feat) != 2:
             raise DataError(f"Features must be a tensor or a pair of sources' and targets', and are {len(feat)}.")
         source, target = feat
-        _check(source, sources, widths[0], "source", graph, like)
-        _check(target, targets, widths[1], "target", graph, like)
+        _check(source, sources, widths[0], "source", size, like)
+        _check(target, targets, widths[1], "target", size, like)
         if source.shape[1:-1] != target.shape[1:-1]:
             raise DataError(
                 f"Features of sources and targets may differ in rows and columns alone, and have shapes "
@@ -68,8 +69,10 @@ class Ends:
     def _shared(cls, source: torch.Tensor, targets: int) -> Ends:
         return cls(source, source if targets == len(source) else source[:targets], True)
 
-    def dropped(self, dropout: nn.Module) -> Ends:
+    def dropped(self, dropout: nn.Dropout) -> Ends:
         """Both after dropout, which is drawn once where they are shared."""
+        if dropout.p == 0 or not dropout.training:
+            return self
         if self.shared:
             return self._shared(dropout(self.source), len(self.target))
         return Ends(dropout(self.source), dropout(self.target), False)
@@ -124,7 +127,7 @@ def cast(feat: Features, dtype: torch.dtype) -> Features:
 
 def _check_one(graph: dgl.DGLGraph, sources: int, targets: int, widths: tuple[int, int]) -> None:
     """Refuse a graph or layer for which one tensor is not enough."""
-    kinds = len(graph.ntypes) == 1 or graph.is_block
+    kinds = graph.is_block or len(graph.ntypes) == 1
     if widths[0] != widths[1] or not kinds or targets > sources:
         raise DataError(
             "The targets of the edges are not among their sources, or of another width, and one tensor was given.",
@@ -132,7 +135,7 @@ def _check_one(graph: dgl.DGLGraph, sources: int, targets: int, widths: tuple[in
         )
 
 
-def _check(x: torch.Tensor, rows: int, width: int, end: str, graph: dgl.DGLGraph, like: torch.Tensor) -> None:
+def _check(x: torch.Tensor, rows: int, width: int, end: str, size: Size, like: torch.Tensor) -> None:
     if x.dim() < 2 or len(x) != rows or x.shape[-1] != width:
         raise DataError(
             f"Features must have a row for each of the {rows} {end}s of the graph and {width} columns, "
@@ -141,10 +144,10 @@ def _check(x: torch.Tensor, rows: int, width: int, end: str, graph: dgl.DGLGraph
         )
     if like.is_cpu:
         check_type(like.dtype)
-    if x.dtype != like.dtype or not x.device == like.device == graph.device:
+    if x.dtype != like.dtype or not x.device == like.device == size.device:
         raise DataError(
             f"Features are {_named(x.dtype)} on {x.device}, the layer {_named(like.dtype)} on {like.device}, the graph "
-            f"on {graph.device}.",
+            f"on {size.device}.",
             "Bring all to one type and device, by .to(…).",
         )
 

@@ -134,11 +134,11 @@ class GATConv(AttentionConv):
 
     @property
     def _source_map(self) -> nn.Linear:
-        return self.fc if hasattr(self, "fc") else self.fc_src
+        return self._modules.get("fc") or self._modules["fc_src"]
 
     @property
     def _target_map(self) -> nn.Linear:
-        return self.fc if hasattr(self, "fc") else self.fc_dst
+        return self._modules.get("fc") or self._modules["fc_dst"]
 
     def _projected(self, ends: Ends, *, heads_fastest: bool) -> tuple[torch.Tensor, torch.Tensor | None]:
         """z of the sources, (N, H, D), and of the targets, (M, H, D), None where these are the same."""

@@ -86,6 +86,8 @@ class AdditiveAttention : Attention<Rows> {
     for_pieces(graph_.incoming, graph_.threads, [&](int64_t piece, int64_t first, int64_t end) {
       targets<Shift>(first, end, a_.partial + piece * share + 2 * size_);
     });
+    if (a_.grad_edge_weight)
+      for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { edges<Shift>(first, end); });
     if (a_.normalize) this->bring_to_longest(a_.grad_longest, a_.longest, padded_, a_.grad_length + padded_, 2 * padded_);
     for_pieces(graph_.outgoing, graph_.threads, [&](int64_t piece, int64_t first, int64_t end) {
       sources<Shift>(first, end, a_.partial + piece * share);
@@ -276,11 +278,9 @@ class AdditiveAttention : Attention<Rows> {
           fetch(source(order.other[e + kAhead]), padded_);
         }
         rows_.dot(grad(i), z(j), d);
-        T to_weight = 0;
         for (int g = 0; g < rows_.groups(); ++g) {
           V x, m, p;
           weigh<Shift>(target(i) + g * L, load<V>(source(j) + g * L), &x, &m, &p);
-          if (a_.grad_edge_weight) to_weight += sum_of<T, L>(p * d[g] * this->dropped(order.edge_id[e], g));
           if (scaled_) d[g] *= keep(order.edge_id[e], g);
           if constexpr (Shift) {
             const V moved = this->rebase(x, d[g], top + g, base + g);
@@ -300,7 +300,6 @@ class AdditiveAttention : Attention<Rows> {
             turns[g] += pm * change * x;
           }
         }
-        if (a_.grad_edge_weight) a_.grad_edge_weight[order.edge_id[e]] = to_weight;
       }
       for (int g = 0; g < rows_.groups(); ++g) {
         const size_t at = g * L;
@@ -328,6 +327,26 @@ class AdditiveAttention : Attention<Rows> {
     store(lengths, share * (load<V>(own_length(i) + at) / size));
     store(lengths + padded_, share * (longest / size));
     return gradient;
+  }
+
+  // Gradients of the weights of edges; a pass of its own, since few have such.
+  template <bool Shift>
+  void edges(int64_t first, int64_t end) const {
+    const EdgeOrder& order = graph_.incoming;
+    V d[G];
+    for (int64_t i = first; i < end; ++i) {
+      for (int64_t e = order.start[i]; e < order.start[i + 1]; ++e) {
+        const int64_t j = order.other[e], edge = order.edge_id[e];
+        rows_.dot(grad(i), z(j), d);
+        T sum = 0;
+        for (int g = 0; g < rows_.groups(); ++g) {
+          V x, m, p;
+          weigh<Shift>(target(i) + g * L, load<V>(source(j) + g * L), &x, &m, &p);
+          sum += sum_of<T, L>(p * d[g] * this->dropped(edge, g));
+        }
+        a_.grad_edge_weight[edge] = sum;
+      }
+    }
   }
 
   // a_r.z_i and |z_i| of a target that is no source back to z_i, and the first to a_r.

@@ -69,6 +69,8 @@ class DotProductAttention : Attention<Rows> {
 
   void backward() const {
     for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { targets(first, end); });
+    if (a_.grad_edge_weight)
+      for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { edges(first, end); });
     for (int which = 0; a_.normalize && which < 2; ++which)
       this->bring_to_longest(brought_to(which), a_.longest + which * padded_, 2 * padded_, a_.grad_length + which * padded_,
                              2 * padded_);
@@ -258,13 +260,11 @@ class DotProductAttention : Attention<Rows> {
         rows_.dot(grad(i), value(j), d);
         V gain[G], slope[G];
         bool any_moved = false;
-        T to_weight = 0;
         for (int g = 0; g < rows_.groups(); ++g) {
           const T* at = target(i) + g * L;
           const V factor = kept_second(at);
           x[g] *= factor;
           const V p = weigh(at, x[g]);
-          if (a_.grad_edge_weight) to_weight += sum_of<T, L>(p * d[g] * this->dropped(order.edge_id[e], g));
           if (scaled_) d[g] *= keep(order.edge_id[e], g);
           if (a_.shift) {
             moved[g] = -this->rebase(x[g], d[g], top + g, base + g);
@@ -282,7 +282,6 @@ class DotProductAttention : Attention<Rows> {
           gain[g] = change * factor;
           slope[g] = p * factor;
         }
-        if (a_.grad_edge_weight) a_.grad_edge_weight[order.edge_id[e]] = to_weight;
         if (any_moved && e > begin) rows_.add(gains.data(), moved, slopes.data());
         rows_.add(gains.data(), gain, key(j));
         rows_.add(slopes.data(), slope, key(j));
@@ -299,6 +298,29 @@ class DotProductAttention : Attention<Rows> {
         this->add_length_gradient(gains.data(), d, own_length(i), query(i));
       }
       rows_.copy(a_.grad_query + i * size_, gains.data());
+    }
+  }
+
+  // Gradients of the weights of edges; a pass of its own, since few have such.
+  void edges(int64_t first, int64_t end) const {
+    const EdgeOrder& order = graph_.incoming;
+    V x[G], d[G], factor[G];
+    typename Rows::Row scaled(size_);
+    for (int64_t i = first; i < end; ++i) {
+      for (int g = 0; g < rows_.groups(); ++g) factor[g] = kept_first(target(i) + g * L);
+      rows_.copy(scaled.data(), query(i));
+      rows_.scale(scaled.data(), factor);
+      for (int64_t e = order.start[i]; e < order.start[i + 1]; ++e) {
+        const int64_t j = order.other[e], edge = order.edge_id[e];
+        rows_.dot(scaled.data(), key(j), x);
+        rows_.dot(grad(i), value(j), d);
+        T sum = 0;
+        for (int g = 0; g < rows_.groups(); ++g) {
+          const T* at = target(i) + g * L;
+          sum += sum_of<T, L>(weigh(at, x[g] * kept_second(at)) * d[g] * this->dropped(edge, g));
+        }
+        a_.grad_edge_weight[edge] = sum;
+      }
     }
   }
 

@@ -7,7 +7,9 @@ import importlib.util
 import pytest
 import torch
 
+from lipgnn.errors import DataError, UsageError
 from lipgnn.kernels import native
+from lipgnn.kernels.adjacency import Adjacency
 
 
 @pytest.fixture(autouse=True)
@@ -50,3 +52,46 @@ def test_a_misspelt_member_is_an_error_of_ours():
     """ctypes would take any attribute; a name that is none of the structure's must not vanish."""
     with pytest.raises(AttributeError):
         native.call("residual_elu", "forward", torch.float32, sizes=3)
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"y": torch.ones(5)},
+        {"y": torch.ones(4, dtype=torch.float64)},
+        {"y": torch.ones(8)[::2]},
+        {"result": torch.ones(4, device="meta")},
+        {"size": 5},
+    ],
+    ids=["too many", "another type", "in pieces", "another device", "too few"],
+)
+def test_an_array_that_is_not_what_it_would_be_taken_for_is_refused(wrong):
+    arrays = {"size": 4, "threads": 1, "scale": 1.0, "y": torch.ones(4), "result": torch.zeros(4)}
+    native.call("residual_elu", "forward", torch.float32, **arrays)
+    assert arrays["result"].tolist() == [1] * 4
+    with pytest.raises(DataError, match=r"residual_elu needs (y|result) as [45] values of float32 in one piece on the"):
+        native.call("residual_elu", "forward", torch.float32, **{**arrays, **wrong})
+
+
+def test_an_array_without_its_size_is_refused():
+    with pytest.raises(DataError, match="needs y as nan values"):
+        native.call("residual_elu", "forward", torch.float32, y=torch.ones(4))
+
+
+def test_a_type_that_is_not_computed_in_is_named():
+    with pytest.raises(UsageError, match="float32 and float64, and got float16"):
+        native.call("summary", "forward", torch.float16, size=0)
+
+
+def test_more_heads_than_there_is_room_for_never_reach_the_library(reference):
+    numbers = {"width": 1, "normalize": 0, "shift": 0, "graph": Adjacency.of(reference.small_graph())}
+    for heads, fastest in ((native.MOST_HEADS + 1, 0), (3, 1)):
+        with pytest.raises(UsageError, match=f"no room for {heads} heads"):
+            native.call("additive", "forward", torch.float32, heads=heads, heads_fastest=fastest, **numbers)
+
+
+def test_a_library_compiled_from_other_sources_is_a_reason(monkeypatch):
+    """Structures of another size would be read beside themselves."""
+    monkeypatch.setitem(native._FORMS, "summary", native._form({"values": "size"}, whole="size"))
+    library, reason = native.library()
+    assert library is None and "other sources" in reason

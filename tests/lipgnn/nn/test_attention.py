@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+
 import numpy as np
 import pytest
 import torch
@@ -128,3 +130,20 @@ def test_layers_are_made_as_a_specification_says(kind, skip):
     assert (layer.attn_drop.p, layer.feat_drop.p, layer.kernel) == (0.25, 0.0, "dgl")
     if kind is TransformerConv:
         assert (layer.skip is None) == (skip == "none")
+
+
+@pytest.mark.parametrize("kernel", ["dgl", "fused"])
+@pytest.mark.parametrize("kind", [GATConv, TransformerConv])
+def test_what_a_step_has_kept_goes_with_its_output(kind, kernel, reference):
+    """Without the garbage collector: what holds itself alive piles up between its runs."""
+    layer, x = kind(3, 2, 4, norm="lip", kernel=kernel), torch.ones(7, 3, requires_grad=True)
+    graph, found = reference.small_graph(), []
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(6):
+            layer(graph, x).sum().backward()
+            found.append(sum(type(each) is torch.Tensor for each in gc.get_objects()))
+    finally:
+        gc.enable()
+    assert found[-1] == found[1]
