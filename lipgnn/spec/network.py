@@ -19,7 +19,7 @@ from lipgnn.catalog import (
     STACKS,
 )
 from lipgnn.errors import UsageError
-from lipgnn.spec.options import checked, option
+from lipgnn.spec.options import checked, option, shown
 from lipgnn.spec.rules import check_network, check_recomputation
 from lipgnn.spec.weight_norm import parse_weight_norm
 
@@ -101,8 +101,7 @@ class NetworkSpec:
         """The distance of the blocks whose input is kept, as far as it is known before the run: 0 for auto."""
         if self.recompute_every == "auto":
             return 0
-        if not self.recompute_every.isdecimal():
-            raise UsageError(
-                f"recompute_every must be auto or a whole number, got {self.recompute_every!r}.", "0 is off."
-            )
-        return int(self.recompute_every)
+        blocks = self.recompute_every
+        if not (blocks.isascii() and blocks.isdecimal() and len(blocks) < 10):
+            raise UsageError(f"recompute_every must be auto or a whole number, got {shown(blocks)}.", "0 is off.")
+        return int(blocks)

@@ -51,7 +51,7 @@ def checked(option: Field, value: Any) -> Any:
     """
     name, limits = option.name, option.metadata
     if limits.get("or_number") and type(value) in (int, float):
-        value = digits(value)
+        value = digits(_converted(name, type(value), value))
     parsed = _converted(name, type_of(option), value)
     if "choices" in limits and parsed not in limits["choices"]:
         raise unknown_name(f"value of {name}", parsed, limits["choices"])

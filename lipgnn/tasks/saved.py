@@ -91,7 +91,7 @@ def load_model(path: Path) -> SavedModel:
                 raise _unusable(path, f"it describes {spec.layers} layers and has {len(names)} tensors")
             weights = {name: file.get_tensor(name) for name in names}
         shape = _shape(described["shape"])
-        task = find_task(described["task"])
+        task, fingerprint = find_task(described["task"]), str(described["fingerprint"])
         class_names = _class_names(described["class_names"], shape[1])
     except (OSError, SafetensorError, ValueError, TypeError, KeyError, RecursionError, UsageError) as error:
         raise _unusable(path, str(error) or repr(error)) from error
@@ -99,7 +99,7 @@ def load_model(path: Path) -> SavedModel:
     _check_shapes(path, weights, make)
     network = make()
     network.load_state_dict(weights)
-    return SavedModel(network.eval(), spec, str(described["fingerprint"]), described["task"], shape, class_names)
+    return SavedModel(network.eval(), spec, fingerprint, described["task"], shape, class_names)
 
 
 def _shape(sizes: Any) -> tuple[int, int]:

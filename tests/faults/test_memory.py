@@ -184,6 +184,7 @@ def test_a_list_under_many_names_does_not_multiply(tmp_path):
         ({"class_names": ["a"]}, "its class names"),
         ({"task": ["nodes"]}, "Cannot use the model file"),
         ({"schema": []}, "schema version"),
+        ({"fingerprint": None, "task": None}, "Cannot use the model file"),
     ],
 )
 def test_a_model_file_is_held_against_its_tensors_before_a_network_is_built(tmp_path, changes, reason):

@@ -122,7 +122,8 @@ def _indexed(rows: list[str], num_features: int) -> Features:
 
 
 def _valued(rows: list[str]) -> Features:
-    return canonical(np.stack([np.array(row.split(","), dtype=np.float32) for row in rows]))
+    with np.errstate(over="ignore"):  # an infinity is reported by Source
+        return canonical(np.stack([np.array(row.split(","), dtype=np.float32) for row in rows]))
 
 
 def _split_files(path: Path) -> list[tuple[int, Path]]:
