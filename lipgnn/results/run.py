@@ -15,6 +15,7 @@ from __future__ import annotations
 import contextlib
 import json
 import shutil
+import sys
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NoReturn
@@ -170,7 +171,10 @@ def parse_log_line(text: bytes) -> dict[str, Any] | None:
         line = json.loads(text, parse_constant=_not_json) if text.endswith(b"\n") else None
     except (ValueError, RecursionError):
         return None
-    numbers = isinstance(line, dict) and all(type(value) in (int, float) for value in line.values())
+    # 1e999 is a number of JSON, and infinite here; a whole number may have any length.
+    numbers = isinstance(line, dict) and all(
+        type(value) in (int, float) and abs(value) <= sys.float_info.max for value in line.values()
+    )
     return line if numbers and type(line.get("epoch")) is int else None
 
 

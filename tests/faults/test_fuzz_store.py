@@ -103,13 +103,19 @@ def test_what_commands_read_of_a_run(request, examples, finished, store, name):
     reading = ("evaluate", store.name, "--json") if name == "best.safetensors" else ("report", "--html", "page.html")
 
     def meet(content):
+        place = store
         if name == "failure.json":
-            (store / "result.json").unlink()
-        (store / name).write_bytes(content)
+            # Beside a run that is done, one that has nothing but its specification.
+            place = store.with_name("0" * 12)
+            place.mkdir()
+            shutil.copy(store / "spec.json", place)
+        (place / name).write_bytes(content)
         try:
             for arguments in (reading, ("sweep", *SMALL, "--dry-run")):
                 command(*arguments)
         finally:
+            shutil.rmtree(place)
+            store.mkdir(exist_ok=True)
             restored(finished, store)
 
     fuzz(request, f"{name}, as others read it", examples, damage, meet, slow=True)

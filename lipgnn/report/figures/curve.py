@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from functools import partial
 from typing import Any
 
-from lipgnn.errors import UsageError, unknown_name
+from lipgnn.errors import DataError, UsageError, unknown_name
 from lipgnn.report.figures.canvas import Canvas
 from lipgnn.report.figures.figure import Figure
 from lipgnn.report.figures.panel import Panel, Point, Series, full_labels, means_by_epoch, panels_by_column
@@ -54,6 +54,11 @@ def _points(cell: Cell, results: Results, value: str) -> list[Point]:
                 f"Run {run['run_id']} has no log here; training curves are drawn from the logs of a store.",
                 "Give the store itself, not only its results.csv.",
             )
-        for line in log:
+        for number, line in enumerate(log, start=1):
+            if value not in line:
+                raise DataError(
+                    f"Line {number} of {str(folder.log_path)!r} has no {value}.",
+                    "Run that run's command with --force to compute it anew.",
+                )
             epochs[line["epoch"]].append(line[value])
     return means_by_epoch(epochs)

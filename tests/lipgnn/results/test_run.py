@@ -5,7 +5,7 @@ import pytest
 
 from lipgnn.errors import DataError, RunFailed
 from lipgnn.results.claims import Held
-from lipgnn.results.run import Run, epochs_to_90
+from lipgnn.results.run import Run, epochs_to_90, parse_log_line
 from lipgnn.spec.run import RunSpec
 
 ID = "ab0000000000"
@@ -164,3 +164,9 @@ def test_what_a_killed_writer_left_goes_when_the_run_is_begun_again(begun):
         os.utime(path, (0, 0))
     begun.begin(RunSpec(), "f")
     assert not list(begun.path.glob(".tmp-*"))
+
+
+@pytest.mark.parametrize("text", ['{"epoch": 1, "x": 1e999}', '{"epoch": 1, "x": -1e999}', f'{{"epoch": {"9" * 400}}}'])
+def test_a_log_line_with_a_number_that_is_none_is_damaged(text):
+    assert parse_log_line(f"{text}\n".encode()) is None
+    assert parse_log_line(b'{"epoch": 1, "x": 1e300}\n') == {"epoch": 1, "x": 1e300}

@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from lipgnn.errors import UsageError
+from lipgnn.errors import DataError, UsageError
 from lipgnn.report.figures import FIGURES
 from lipgnn.report.figures.figure import rows_of
 from lipgnn.report.table.cells import build_table
@@ -34,6 +34,17 @@ def test_curve_needs_logs_and_a_logged_value(runs):
         CURVE.panels(table, Results([], [], []), "test_score")
     with pytest.raises(UsageError, match="Unknown value of a curve 'seconds'"):
         CURVE.panels(table, Results([], [], []), "seconds")
+
+
+def test_a_log_without_the_value_is_named_with_its_line(runs, write_store, tmp_path):
+    """As one that was changed by hand may be."""
+    write_store(tmp_path, [run for run in runs if (run["dataset"], run["layers"]) == ("cora", 4)])
+    results = read_results([tmp_path])
+    for run in results.rows:
+        results.run(run["run_id"]).log_path.write_text('{"epoch": 1, "test_score": 0.5}\n{"epoch": 2}\n')
+    table = build_table(results.rows, Layout(rows=("norm",), cols=("dataset",)))
+    with pytest.raises(DataError, match=r"Line 2 of .*log\.jsonl' has no test_score"):
+        CURVE.panels(table, results, "test_score")
 
 
 def test_the_figure_names_its_axes_panels_and_series(panels, texts):
