@@ -145,6 +145,6 @@ class _Length(torch.autograd.Function):
 
     @staticmethod
     @differentiable_once
-    def backward(ctx, grad: torch.Tensor) -> torch.Tensor:
+    def backward(ctx, grad: torch.Tensor) -> tuple[torch.Tensor]:
         x, length = ctx.saved_tensors
-        return x / nonzero(length) * grad
+        return (x / nonzero(length) * grad,)
