@@ -31,6 +31,7 @@ from lipgnn.catalog.norms import (
     fused_norms,
     parse_norm,
 )
+from lipgnn.catalog.recipes import SUMS_RECIPE
 from lipgnn.catalog.tasks import METRICS, TASKS, MetricEntry, find_task, task_of
 
 __all__ = [
@@ -54,6 +55,7 @@ __all__ = [
     "SKIPS",
     "STACKS",
     "SUMS",
+    "SUMS_RECIPE",
     "TASKS",
     "UNDIRECTED",
     "DatasetEntry",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lipgnn.catalog.entry import Entry
+from lipgnn.catalog.recipes import SUMS_RECIPE
 
 
 @dataclass(frozen=True)
@@ -75,8 +76,9 @@ def _ogb(
 ) -> OgbEntry:
     return OgbEntry(
         description,
-        # Their features are vectors of real numbers: a sum of ones means nothing there.
-        {"features": "raw"},
+        # Their features are vectors of real numbers: a sum of ones means nothing there. And there are labels enough to
+        # do without dropout in every layer.
+        {**SUMS_RECIPE, "features": "raw"},
         source="OGB (Hu et al. 2020)",
         outputs=outputs,
         edges=edges,

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from lipgnn.catalog.entry import Entry
 from lipgnn.catalog.norms import ADDITIVE, DOT_PRODUCT, NO_NORM
+from lipgnn.catalog.recipes import SUMS_RECIPE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,13 +55,13 @@ MODELS: dict[str, LayerEntry] = {
     ),
     "gin": LayerEntry(
         "graph isomorphism network (Xu et al. 2019)",
-        {"norm": NO_NORM},
+        {**SUMS_RECIPE, "norm": NO_NORM},
         implementation="lipgnn.nn.gin:GINConv",
         linear_maps=True,
     ),
     "ggnn": LayerEntry(
         "gated graph network, one step per layer (Li et al. 2016)",
-        {"norm": NO_NORM},
+        {**SUMS_RECIPE, "norm": NO_NORM},
         implementation="lipgnn.nn.ggnn:GGNNConv",
     ),
 }

@@ -44,15 +44,15 @@ class NetworkSpec:
     layers: int = option(_NETWORK, 10, "The number of layers.", low=1, high=MAX_LAYERS)
     hidden: int = option(_NETWORK, 8, "The width of one head; the network is heads × hidden wide.", low=1)
     heads: int = option(_NETWORK, 8, "The number of heads.", low=1)
-    activation: str = option(_NETWORK, "elu", "The activation after every layer.", choices=ACTIVATIONS)
+    activation: str = option(_NETWORK, "relu", "The activation after every layer.", choices=ACTIVATIONS)
     encoder_activation: str = option(
-        _NETWORK, "none", "The activation between the encoder and the first layer.", choices=ACTIVATIONS
+        _NETWORK, "relu", "The activation between the encoder and the first layer.", choices=ACTIVATIONS
     )
-    bias: str = option(_NETWORK, "layers", "Where biases are learned.", catalog=BIASES)
+    bias: str = option(_NETWORK, "none", "Where biases are learned.", catalog=BIASES)
     skip: str = option(_NETWORK, "own", "Whether gt layers have their own linear skip.", choices=SKIPS)
     mlp: str = option(_NETWORK, "none", "The MLP that follows every layer.", catalog=MLPS)
     dropout: float = option(_NETWORK, 0.6, "Dropout on the input of encoder and decoder.", low=0, below=1)
-    layer_dropout: float = option(_NETWORK, 0.0, "Dropout on the input of every layer.", low=0, below=1)
+    layer_dropout: float = option(_NETWORK, 0.6, "Dropout on the input of every layer.", low=0, below=1)
     attn_dropout: float = option(_NETWORK, 0.0, "Dropout on the attention weights of every layer.", low=0, below=1)
     edge_dropout: float = option(
         _NETWORK, 0.0, "The share of edges that every training step leaves out, self-loops excepted.", low=0, below=1
@@ -70,7 +70,7 @@ class NetworkSpec:
         NO_NORM,
         "The largest singular value of every linear map: none, cap:C or fix:C, where C is a number or, say, 4/L.",
     )
-    residual: str = option(_DEPTH, "scaled", "What becomes of a layer's input.", catalog=RESIDUALS)
+    residual: str = option(_DEPTH, "initial", "What becomes of a layer's input.", catalog=RESIDUALS)
     alpha: float = option(
         _DEPTH, 0.1, "The share of the first features in every layer, with --residual initial.", low=0, high=1
     )

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from lipgnn.catalog import MODELS, NO_NORM, SCORE_NORMS, Entry, check_name
+from lipgnn.catalog import MODELS, NO_NORM, SCORE_NORMS, SUMS_RECIPE, Entry, check_name
 
 PRESETS: dict[str, Entry] = {
+    "sums": Entry("residual sums divided by √layers, with ELU, biases, and dropout at the two ends alone"),
     "deep": Entry("residual sums of layers with bounded scores and, by depth, bounded weights"),
 }
 # From so many layers on, `deep` takes the narrower bound.
@@ -16,18 +17,20 @@ VERY_DEEP = 100
 def preset_values(preset: str, model: str, layers: int) -> dict[str, Any]:
     """The run options of a preset, for a kind of layer and a depth.
 
-    Those of `deep` were chosen by validation accuracy at 32 and 128 layers (study `preset`): one learning rate served
-    both, the narrower bound the deeper network.
+    Most studies were computed with `sums`. Those of `deep` were chosen by validation accuracy at 32 and 128 layers
+    (study `preset`): one learning rate served both, the narrower bound the deeper network.
 
     Raises
     ------
     UsageError : no such preset.
     """
     check_name("preset", preset, PRESETS)
+    if preset == "sums":
+        return SUMS_RECIPE
     layer = MODELS[model]
     return {
+        **SUMS_RECIPE,
         "residual": "identity",
         "norm": "lip" if layer.attention in SCORE_NORMS["lip"].attention else NO_NORM,
         "weight_norm": ("fix:4/L" if layers < VERY_DEEP else "fix:1/L") if layer.linear_maps else NO_NORM,
-        "lr": 0.005,
     }

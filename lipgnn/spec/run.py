@@ -45,12 +45,12 @@ class RunSpec(NetworkSpec):
         _DATA, 0.0, "The share of nodes outside the training set whose features are erased.", low=0, high=1
     )
     features: str = option(_DATA, "row", "The form of the features.", catalog=FEATURE_FORMS)
-    lr: float = option(_TRAINING, 0.005, "The learning rate of Adam.", low=1e-12, high=1e3)
-    weight_decay: float = option(_TRAINING, 5e-3, "The L2 penalty of Adam.", low=0, high=1e3)
+    lr: float = option(_TRAINING, 0.01, "The learning rate of Adam.", low=1e-12, high=1e3)
+    weight_decay: float = option(_TRAINING, 5e-4, "The L2 penalty of Adam on encoder and decoder.", low=0, high=1e3)
     layer_weight_decay: str = option(
         _TRAINING,
-        "same",
-        "The L2 penalty of the layers, without encoder and decoder: a number, or same.",
+        "0.01",
+        "The L2 penalty of Adam on the layers: a number, or same for that of encoder and decoder.",
         or_number=float,
     )
     clip: float = option(_TRAINING, 0.0, "The largest norm of the whole gradient; 0 is off.", low=0, high=1e12)
@@ -62,10 +62,10 @@ class RunSpec(NetworkSpec):
         _TRAINING, 10, "Neighbours sampled for a node in every layer, where nodes come in batches.", low=1
     )
     eval_every: int = option(_TRAINING, 1, "Epochs between evaluations.", low=1)
-    epochs: int = option(_TRAINING, 200, "The largest number of epochs.", low=1)
-    patience: int = option(_TRAINING, 50, "Stop after so many epochs without a better validation; 0 is off.", low=0)
+    epochs: int = option(_TRAINING, 1500, "The largest number of epochs.", low=1)
+    patience: int = option(_TRAINING, 100, "Stop after so many epochs without a better validation; 0 is off.", low=0)
     select: str = option(
-        _TRAINING, "val_score", "What chooses the best epoch.", choices=("val_score", "val_loss", "train_score")
+        _TRAINING, "val_loss", "What chooses the best epoch.", choices=("val_score", "val_loss", "train_score")
     )
     seed: int = option(_TRAINING, 0, "The seed of weights and dropout.", low=0, high=2**32 - 1)
     dtype: str = option(_TRAINING, "float32", "The floating-point type.", choices=("float32", "float64"))

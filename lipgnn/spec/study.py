@@ -3,6 +3,7 @@
 A study may be a plain grid (see lipgnn.spec.grid). One with scales has more tables::
 
     title = "…"                 # one line, shown by sweep and report
+    preset = "sums"             # values of all its runs where nothing else is said
     record = ["gradients"]      # what its runs keep beside their results
     [report]                    # what `report --study` shows where no option says otherwise
     rows = ["model", "norm"]
@@ -26,9 +27,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from lipgnn.catalog import check_name
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.spec.grid import TABLES, Grid, grid_of, runs_of
-from lipgnn.spec.run import FIELDS, HOW, parse_value
+from lipgnn.spec.presets import PRESETS
+from lipgnn.spec.run import FIELDS, HOW, RunSpec, parse_value
 from lipgnn.spec.toml import read_toml
 
 FOLDER = Path(__file__).parent / "studies"
@@ -48,7 +51,7 @@ REPORT = {
     "figure_value": False,
     "papers": True,
 }
-_KEYS = ("title", "record", "report", "protocol", *TABLES, *SCALES)
+_KEYS = ("title", "preset", "record", "report", "protocol", *TABLES, *SCALES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,6 +65,7 @@ class Study:
     values : the number that a report of a protocol shows, where the protocol says so.
     report : options of `lipgnn report`, as far as the study gives them.
     record : what runs keep beside their results.
+    preset : where the values of its runs come from, as far as the study does not give them.
     """
 
     name: str
@@ -71,6 +75,7 @@ class Study:
     report: Mapping[str, Any] = field(default_factory=dict)
     record: tuple[str, ...] = ()
     title: str = ""
+    preset: str | None = None
 
     def choose(self, scale: str | None = None, protocol: str | None = None) -> Choice:
         """The study at a scale by a protocol; the defaults are the first of each.
@@ -96,11 +101,11 @@ class Study:
         return asked
 
 
-def _naming(grid: Grid, name: str) -> Grid:
+def _naming(grid: Grid, name: str, preset: str | None) -> Grid:
     """The grid with the value that its runs have of an option, named or not; as it is where they have several."""
     if grid.values_of(name):
         return grid
-    values = list({getattr(spec, name) for spec in runs_of([grid], {})[0]})
+    values = list({getattr(spec, name) for spec in runs_of([grid], {}, preset)[0]})
     return grid.with_values({name: values}) if len(values) == 1 else grid
 
 
@@ -122,7 +127,7 @@ class Choice:
         grids = [part.overlaid(options) for part in self.study.parts[self.scale]]
         for name, values in (lists or {}).items():
             if any(grid.values_of(name) for grid in grids):
-                grids = [_naming(grid, name) for grid in grids]
+                grids = [_naming(grid, name, self.study.preset) for grid in grids]
             known = [value for grid in grids for value in grid.values_of(name)]
             if all(value in known for value in values):
                 grids = [kept for grid in grids if (kept := grid.restricted(name, values))]
@@ -130,10 +135,16 @@ class Choice:
                 grids = [grid.with_values({name: values}) for grid in grids]
         return grids
 
+    def runs(
+        self, environ: Mapping[str, str], lists: Mapping[str, Sequence[Any]] | None = None
+    ) -> tuple[list[RunSpec], list[str]]:
+        """Its runs with options of the command line; see `runs_of`."""
+        return runs_of(self.grids(lists), environ, self.study.preset)
+
     def identities(self) -> dict[tuple, None]:
         """What its runs compute, in their order; see `identity`."""
         # Without the environment: a study is what its file says.
-        return dict.fromkeys(identity(spec.to_dict()) for spec in runs_of(self.grids(), {})[0])
+        return dict.fromkeys(identity(spec.to_dict()) for spec in self.runs({})[0])
 
     @property
     def heading(self) -> str:
@@ -206,6 +217,7 @@ def study_of(name: str, content: Mapping[str, Any]) -> Study:
         _report(_table(content, "report", place), place),
         tuple(_texts("record", content.get("record", []), place)),
         _text("title", content.get("title", ""), place),
+        _preset(content.get("preset"), place),
     )
 
 
@@ -227,6 +239,12 @@ def _protocol(name: str, options: Any, place: str) -> tuple[dict[str, Any], str 
             raise unknown_name(f"option in protocol {name!r} of {place}", key, [*FIELDS, "value"])
     shown = shown if shown is None else _text("value", shown, place)
     return {key: parse_value(key, value) for key, value in values.items()}, shown
+
+
+def _preset(name: Any, place: str) -> str | None:
+    if name is not None:
+        check_name(f"preset of {place}", _text("preset", name, place), PRESETS)
+    return name
 
 
 def _report(options: Mapping[str, Any], place: str) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from lipgnn.results.archive import archive_path, read_all_archives, read_archive
 from lipgnn.results.rows import Row
 from lipgnn.results.store import Store
 from lipgnn.spec.grid import Grid, read_grid, runs_of
+from lipgnn.spec.run import RunSpec
 from lipgnn.spec.study import Choice, check_within_study, read_study
 from lipgnn.sweep.plan import RETRIES, Plan, make_plan, outline
 
@@ -88,7 +89,7 @@ def prepare(request: SweepRequest, environ: Mapping[str, str], *, only_shown: bo
     DataError : the data of a run is not here.
     """
     choice = _chosen_study(request)
-    runs, left_out = runs_of(_grids(request, choice), environ, request.preset)
+    runs, left_out = _runs(request, choice, environ)
     store = Store(request.results)
     archived = read_archive(archive_path(request.results, request.study)) if request.study else []
     further = read_all_archives(request.results) if only_shown else []
@@ -120,10 +121,11 @@ def _chosen_study(request: SweepRequest) -> Choice | None:
     return choice
 
 
-def _grids(request: SweepRequest, choice: Choice | None) -> list[Grid]:
+def _runs(request: SweepRequest, choice: Choice | None, environ: Mapping[str, str]) -> tuple[list[RunSpec], list[str]]:
     if choice:
-        return choice.grids(request.lists)
-    return [(read_grid(request.file) if request.file else Grid()).with_values(request.lists)]
+        return choice.runs(environ, request.lists)
+    grid = (read_grid(request.file) if request.file else Grid()).with_values(request.lists)
+    return runs_of([grid], environ, request.preset)
 
 
 def _checked_retries(words: Sequence[str]) -> Sequence[str]:
@@ -144,7 +146,5 @@ def _other_scales(choice: Choice, lists: Lists, environ: Mapping[str, str], rows
     """What the same options would be at the study's other scales, by rows alone: their data may not be here."""
     others = [other for other in choice.study.choices() if other.protocol == choice.protocol]
     return {
-        other.scale: outline(runs_of(other.grids(lists), environ)[0], rows)
-        for other in others
-        if other.scale != choice.scale
+        other.scale: outline(other.runs(environ, lists)[0], rows) for other in others if other.scale != choice.scale
     }

@@ -9,6 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from lipgnn.catalog import SUMS_RECIPE
 from lipgnn.datasets.generated.trees import TreeDataset, load_trees, parse_trees
 from lipgnn.errors import UsageError
 from lipgnn.tasks.task import Task
@@ -48,6 +49,7 @@ class NeighborsMatch(Task):
         gated = model == "ggnn"
         every = 1000 if radius == 2 else 100
         return {
+            **SUMS_RECIPE,
             "features": "raw",
             "layers": radius + 1,
             "hidden": 8,

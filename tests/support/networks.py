@@ -4,7 +4,16 @@ from lipgnn.catalog import task_of
 from lipgnn.network.deep import DeepGNN
 from lipgnn.spec.network import NetworkSpec
 
-BARE = {"norm": "none", "residual": "none", "dropout": 0.0, "recompute_every": "0"}
+BARE = {
+    "norm": "none",
+    "residual": "none",
+    "dropout": 0.0,
+    "layer_dropout": 0.0,
+    "activation": "elu",
+    "encoder_activation": "none",
+    "bias": "layers",
+    "recompute_every": "0",
+}
 
 
 def bare(in_feats, num_classes, **options):

@@ -11,7 +11,7 @@ from lipgnn.spec.network import NetworkSpec
 @pytest.fixture(params=catalog.MODELS)
 def entry_and_layer(request):
     entry = catalog.MODELS[request.param]
-    spec = NetworkSpec(model=request.param, norm="none", hidden=2, heads=2)
+    spec = NetworkSpec(model=request.param, norm="none", hidden=2, heads=2, residual="none", bias="layers")
     return entry, entry.load().from_spec(spec, spec.width)
 
 

@@ -26,7 +26,8 @@ def test_maps_near_the_identity_come_nearer_with_depth():
 
 @pytest.mark.parametrize("stack", ["plain", "reversible"])
 def test_an_example_has_the_parts_of_the_network_and_draws_nothing(stack):
-    spec = NetworkSpec(model="gt", norm="lip+batch", norm_place="pre", stack=stack, weight_norm="fix:2/L")
+    options = {"norm": "lip+batch", "norm_place": "pre", "residual": "scaled", "weight_norm": "fix:2/L"}
+    spec = NetworkSpec(model="gt", stack=stack, **options)
     torch.manual_seed(0)
     example = example_block(spec)
     drawn = torch.rand(1)

@@ -7,7 +7,7 @@ import math
 
 import pytest
 import torch
-from networks import bare, network_of
+from networks import BARE, bare, network_of
 from torch import nn
 
 from lipgnn.catalog import FEATURE_NORMS, MODELS, STACKS, models_with
@@ -210,7 +210,7 @@ def test_a_specification_builds_the_network_it_describes(reference):
         "layer_dropout": 0.5,
         "attn_dropout": 0.125,
     }
-    spec = RunSpec(**values, dtype="float64")
+    spec = RunSpec(**{**BARE, **values}, dtype="float64")
     torch.manual_seed(0)
     built = network_of(spec, 3, 2)
     torch.manual_seed(0)

@@ -10,7 +10,6 @@ from lipgnn.report.request import STUDY_FIGURE, ReportRequest, make_report, merg
 from lipgnn.report.view.printed import as_printed
 from lipgnn.results.recordings import RECORDS, SIMILARITY, write_recording
 from lipgnn.results.store import Store, to_csv
-from lipgnn.spec.grid import runs_of
 from lipgnn.spec.study import REPORT, read_study
 
 
@@ -81,7 +80,7 @@ def test_a_study_is_laid_out_as_it_says(report, study):
 
 def test_beside_a_study_stand_the_numbers_of_its_papers_alone(report, result_row, write_store, tmp_path):
     """Of `deep` those of GCNII, in the row of its residual connection; others have numbers of two layers of GAT too."""
-    specs = [run for run in runs_of(read_study("deep").choose().grids(), {})[0] if run.dataset == "cora"]
+    specs = [run for run in read_study("deep").choose().runs({})[0] if run.dataset == "cora"]
     write_store(tmp_path / "results", [result_row(**spec.to_dict()) for spec in specs if spec.layers in (2, 64)])
     shown = {place: cell.published for place, cell in cells_of(report(study="deep", published=True)).items()}
     assert {place: number.mean for place, number in shown.items() if number} == {
@@ -92,7 +91,7 @@ def test_beside_a_study_stand_the_numbers_of_its_papers_alone(report, result_row
 
 
 def test_figures_of_a_study_are_of_what_it_records(report, result_row, write_store, tmp_path):
-    specs = [run for run in runs_of(read_study("rank").choose().grids(), {})[0] if run.dataset == "complete"][:2]
+    specs = [run for run in read_study("rank").choose().runs({})[0] if run.dataset == "complete"][:2]
     runs = [result_row(**spec.to_dict()) for spec in specs]
     store = Store(write_store(tmp_path / "results", runs))
     for run in runs:

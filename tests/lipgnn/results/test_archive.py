@@ -7,7 +7,6 @@ from lipgnn.errors import DataError, UsageError
 from lipgnn.results.archive import add_to_archive, archive_path, read_all_archives, read_archive, results_of_study
 from lipgnn.results.recordings import GRADIENTS, read_recording, write_recording
 from lipgnn.results.store import Store
-from lipgnn.spec.grid import runs_of
 from lipgnn.spec.study import study_of
 
 STUDY = study_of(
@@ -18,7 +17,7 @@ STUDY = study_of(
 @pytest.fixture
 def rows(result_row):
     """A row for every run of the study, in its order: seeds 1 and 0 of two layers, then of four."""
-    specs = [spec for choice in STUDY.choices() for spec in runs_of(choice.grids(), {})[0]]
+    specs = [spec for choice in STUDY.choices() for spec in choice.runs({})[0]]
     return [result_row(**{**spec.to_dict(), "device": "cpu"}) for spec in specs]
 
 

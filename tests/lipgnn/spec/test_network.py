@@ -35,4 +35,4 @@ def test_a_weight_norm_has_one_spelling():
 
 def test_what_keeps_no_activations_cannot_keep_fewer():
     with pytest.raises(UsageError, match="recompute_every is 2"):
-        NetworkSpec(stack="reversible", recompute_every="2")
+        NetworkSpec(stack="reversible", residual="scaled", recompute_every="2")

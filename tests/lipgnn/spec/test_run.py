@@ -104,7 +104,7 @@ def test_the_id_is_the_hash_of_what_is_computed_on_which_data():
 
 
 def test_another_way_to_compute_is_not_checked_as_another_run(monkeypatch):
-    spec = RunSpec(stack="reversible")
+    spec = RunSpec(stack="reversible", residual="scaled")
     with monkeypatch.context() as patch:
         patch.setattr("lipgnn.spec.network.check_network", lambda spec: pytest.fail("the network was checked again"))
         changed = spec.computed(device="cpu", kernel="dgl", recompute_every="0")
@@ -134,7 +134,7 @@ def test_a_distance_of_checkpoints_that_is_none_is_refused(value):
 )
 def test_a_stack_that_cannot_be_reversed_is_refused(others, problem):
     with pytest.raises(UsageError, match=problem):
-        RunSpec(stack="reversible", **others)
+        RunSpec(**{"stack": "reversible", "residual": "scaled", **others})
 
 
 def test_other_data_is_another_run():
@@ -158,7 +158,9 @@ def test_every_other_field_is_part_of_the_run(name, number):
     else:
         value = number / (2 * 10**6)
     if value != field.default:
-        assert RunSpec(**{name: value}).run_id("f") != RunSpec().run_id("f")
+        # A reversible stack needs a residual sum.
+        sums = {} if name == "residual" else {"residual": "scaled"}
+        assert RunSpec(**sums, **{name: value}).run_id("f") != RunSpec(**sums).run_id("f")
 
 
 def test_a_skip_and_a_weight_norm_are_part_of_the_run_whatever_their_spelling():
@@ -176,13 +178,15 @@ def test_run_ids_are_hex_only():
 
 
 def test_layers_may_have_a_weight_decay_of_their_own():
-    assert RunSpec(weight_decay=0.1).weight_decay_of_layers == 0.1
+    assert RunSpec(weight_decay=0.1, layer_weight_decay="same").weight_decay_of_layers == 0.1
     spec = RunSpec(weight_decay=0.1, layer_weight_decay="1e-2")
     assert (spec.layer_weight_decay, spec.weight_decay_of_layers) == ("0.01", 0.01)
     # One run has one id, however it is spelled.
-    assert RunSpec(weight_decay=0.01, layer_weight_decay="0.01") == RunSpec(weight_decay=0.01)
+    assert RunSpec(weight_decay=0.01, layer_weight_decay="0.01") == RunSpec(
+        weight_decay=0.01, layer_weight_decay="same"
+    )
     assert RunSpec(layer_weight_decay="0").weight_decay_of_layers == 0
-    assert spec.run_id("f") != RunSpec(weight_decay=0.1).run_id("f")
+    assert spec.run_id("f") != RunSpec(weight_decay=0.1, layer_weight_decay="same").run_id("f")
 
 
 def test_text_that_may_be_a_number_can_be_given_as_one():

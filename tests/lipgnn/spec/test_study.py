@@ -6,7 +6,6 @@ from lipgnn.report.table.cells import build_table
 from lipgnn.report.table.layout import Layout
 from lipgnn.report.table.papers import read_papers
 from lipgnn.results.recordings import RECORDS
-from lipgnn.spec.grid import runs_of
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.study import identity, read_study, study_names, study_of
 
@@ -32,7 +31,7 @@ def study():
 
 
 def runs(choice, **lists):
-    return runs_of(choice.grids(lists), {})[0]
+    return choice.runs({}, lists)[0]
 
 
 def test_the_parts_of_a_scale_are_laid_over_what_is_common(study):
@@ -66,12 +65,21 @@ def test_the_rest_of_a_study(study):
 
 
 def test_a_default_is_a_value_of_the_parts_that_do_not_name_it():
-    content = {"fixed": {"dataset": "cora"}, "small": [{"fixed": {"lr": 0.1}}, {"fixed": {"layer_dropout": 0.6}}]}
+    content = {"fixed": {"dataset": "cora"}, "small": [{"fixed": {"lr": 0.1}}, {"fixed": {"attn_dropout": 0.6}}]}
     choice = study_of("trial", content).choose()
-    assert [(run.lr, run.layer_dropout) for run in runs(choice, layer_dropout=[0.0])] == [(0.1, 0.0)]
-    assert [(run.lr, run.layer_dropout) for run in runs(choice, layer_dropout=[0.6])] == [(RunSpec().lr, 0.6)]
-    assert [run.layer_dropout for run in runs(choice, layer_dropout=[0.3])] == [0.3, 0.3]
-    assert [run.attn_dropout for run in runs(choice, attn_dropout=[0.0])] == [0.0, 0.0]
+    assert [(run.lr, run.attn_dropout) for run in runs(choice, attn_dropout=[0.0])] == [(0.1, 0.0)]
+    assert [(run.lr, run.attn_dropout) for run in runs(choice, attn_dropout=[0.6])] == [(RunSpec().lr, 0.6)]
+    assert [run.attn_dropout for run in runs(choice, attn_dropout=[0.3])] == [0.3, 0.3]
+    assert [run.edge_dropout for run in runs(choice, edge_dropout=[0.0])] == [0.0, 0.0]
+
+
+def test_a_preset_gives_what_the_study_does_not_say():
+    study = study_of("trial", {"preset": "sums", "fixed": {"dataset": "cora", "lr": 0.1}})
+    (run,) = runs(study.choose())
+    assert (run.lr, run.residual, run.activation) == (0.1, "scaled", "elu")
+    assert next(iter(study.choose().identities())) == identity(run.to_dict())
+    with pytest.raises(UsageError, match="Unknown preset of study 'trial' 'sum'"):
+        study_of("trial", {"preset": "sum"})
 
 
 def test_values_the_study_has_restrict_it_and_others_replace(study):
@@ -167,7 +175,7 @@ def test_the_layout_of_a_study_leaves_nothing_mixed(name, result_row):
     """A table of all its runs can be made: no cell would average runs that differ in more than the seed."""
     study = read_study(name)
     for choice in study.choices():
-        runs = [result_row(**spec.to_dict(), epochs_to_90=3) for spec in runs_of(choice.grids(), {})[0]]
+        runs = [result_row(**spec.to_dict(), epochs_to_90=3) for spec in choice.runs({})[0]]
         layout = Layout(
             **{key: study.report.get(key, ()) for key in ("rows", "cols", "best")},
             value=study.values.get(choice.protocol, study.report.get("value", "test_score")),
@@ -177,7 +185,7 @@ def test_the_layout_of_a_study_leaves_nothing_mixed(name, result_row):
 
 @pytest.mark.parametrize("name, paper", [("missing", "Dasoulas"), ("trees", "Alon"), ("deep", "Chen")])
 def test_the_full_protocol_has_every_cell_that_was_published(name, paper):
-    runs = runs_of(read_study(name).choose("paper").grids(), {})[0]
+    runs = read_study(name).choose("paper").runs({})[0]
     planned = {(r.dataset, r.missing, r.model, r.norm, r.layers) for r in runs}
     cells = {(e.dataset, e.missing, e.model, e.norm, e.depth) for e in read_papers() if paper in e.paper}
     assert cells
@@ -186,7 +194,7 @@ def test_the_full_protocol_has_every_cell_that_was_published(name, paper):
 
 def test_the_first_runs_of_deep_are_those_that_it_is_about():
     """Every depth of Cora with three seeds: residual GAT without and with both bounds, and GCNII's residual."""
-    first = runs_of(read_study("deep").choose().grids(), {})[0][: 6 * 3 * 4]
+    first = read_study("deep").choose().runs({})[0][: 6 * 3 * 4]
     assert {(run.dataset, run.layers, run.seed) for run in first} == {
         ("cora", layers, seed) for layers in (2, 8, 32, 64, 128, 256) for seed in (0, 1, 2)
     }
@@ -200,5 +208,5 @@ def test_the_first_runs_of_deep_are_those_that_it_is_about():
 
 def test_epochs_of_the_authors_grow_with_depth():
     """Their launcher: 1000 up to 4 layers, 1500 from 5 to 7, 2500 from 8 on."""
-    for run in runs_of(read_study("missing").choose("paper").grids(), {})[0]:
+    for run in read_study("missing").choose("paper").runs({})[0]:
         assert run.epochs == (1000 if run.layers <= 4 else 1500 if run.layers < 8 else 2500)
