@@ -4,7 +4,16 @@ Every list of valid names in the program, its help texts, error messages and tab
 stands for a class says where it is ("module:Class"); it is imported when it is first needed.
 """
 
-from lipgnn.catalog.datasets import DATASETS, FEATURE_FORMS, UNDIRECTED, DatasetEntry, OgbEntry, dataset_entry
+from lipgnn.catalog.datasets import (
+    DATASETS,
+    FEATURE_FORMS,
+    UNDIRECTED,
+    DatasetEntry,
+    FetchedEntry,
+    FileEntry,
+    OgbEntry,
+    dataset_entry,
+)
 from lipgnn.catalog.entry import Entry, check_name
 from lipgnn.catalog.layers import MODELS, LayerEntry, models_with
 from lipgnn.catalog.network import ACTIVATIONS, INITS, KERNELS, MLPS, NORM_PLACES, RESIDUALS, SKIPS, STACKS, SUMS
@@ -19,11 +28,12 @@ from lipgnn.catalog.norms import (
     fused_norms,
     parse_norm,
 )
-from lipgnn.catalog.tasks import METRICS, TASKS, MetricEntry, find_task, task_of
+from lipgnn.catalog.tasks import AUTO_METRIC, METRICS, TASKS, MetricEntry, find_task, task_of
 
 __all__ = [
     "ACTIVATIONS",
     "ADDITIVE",
+    "AUTO_METRIC",
     "DATASETS",
     "DOT_PRODUCT",
     "FEATURE_FORMS",
@@ -45,6 +55,8 @@ __all__ = [
     "DatasetEntry",
     "Entry",
     "FeatureNormEntry",
+    "FetchedEntry",
+    "FileEntry",
     "LayerEntry",
     "MetricEntry",
     "OgbEntry",
