@@ -12,7 +12,9 @@ from lipgnn.catalog.datasets import (
     FetchedEntry,
     FileEntry,
     OgbEntry,
+    cautions,
     dataset_entry,
+    split_name,
 )
 from lipgnn.catalog.entry import Entry, check_name
 from lipgnn.catalog.layers import MODELS, LayerEntry, models_with
@@ -61,11 +63,13 @@ __all__ = [
     "MetricEntry",
     "OgbEntry",
     "ScoreNormEntry",
+    "cautions",
     "check_name",
     "dataset_entry",
     "find_task",
     "fused_norms",
     "models_with",
     "parse_norm",
+    "split_name",
     "task_of",
 ]

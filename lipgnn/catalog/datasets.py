@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import PurePath
 
@@ -81,6 +82,9 @@ class OgbEntry(FetchedEntry):
     directed: bool = True
 
 
+GEOM_GCN = "geom-gcn:"
+"""Before the number of a split of Geom-GCN's; of its own data sets the number will do."""
+
 _PLANETOID = "Planetoid (Yang et al. 2016), from LINQS (Sen et al. 2008)"
 
 
@@ -89,7 +93,7 @@ def _planetoid(description: str, fingerprint: str, edges: int) -> DatasetEntry:
 
 
 def _geom_gcn(description: str, caution: str = "") -> DatasetEntry:
-    return DatasetEntry(description, {"split": "geom-gcn:0"}, source="Geom-GCN (Pei et al. 2020)", caution=caution)
+    return DatasetEntry(description, {"split": f"{GEOM_GCN}0"}, source="Geom-GCN (Pei et al. 2020)", caution=caution)
 
 
 def _duplicates(name: str) -> str:
@@ -171,7 +175,7 @@ DATASETS: dict[str, DatasetEntry] = {
     "complete": _generated("200 nodes, each linked to all: attention without a graph", 40000),
     "minesweeper": _heterophilous(
         "minesweeper",
-        "the mines of a 100 × 100 grid, half of its cells open; minesweeper:SIZE[:SEED] is generated",
+        "the mines of a 100 × 100 grid, of which half of the cells are open",
         megabytes=5,
         sha256="e664c8dacf1e8ac466c2c09ed4b237bd2c5541f47a6eae9c6092cb87f16412b3",
         metric="roc-auc",
@@ -274,3 +278,16 @@ def dataset_entry(dataset: str) -> DatasetEntry | None:
     if family and (family.parameters or name in DATASETS):
         return family
     return _BY_FILE.get(PurePath(name).name)
+
+
+def split_name(dataset: str, split: str) -> str:
+    """The name of a split, where it may be asked for by its number alone."""
+    entry = dataset_entry(dataset)
+    numbered = split.isascii() and split.isdecimal() and entry
+    return f"{GEOM_GCN}{split}" if numbered and entry.defaults.get("split", "").startswith(GEOM_GCN) else split
+
+
+def cautions(datasets: Iterable[str]) -> list[str]:
+    """What whoever uses these data sets should know, each sentence once."""
+    entries = (dataset_entry(dataset) for dataset in datasets)
+    return list(dict.fromkeys(entry.caution for entry in entries if entry and entry.caution))

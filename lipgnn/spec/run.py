@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from lipgnn.catalog import AUTO_METRIC, FEATURE_FORMS, METRICS, Entry, task_of
+from lipgnn.catalog import AUTO_METRIC, FEATURE_FORMS, METRICS, Entry, split_name, task_of
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.files import sha256
 from lipgnn.spec.network import NetworkSpec
@@ -82,6 +82,7 @@ class RunSpec(NetworkSpec):
         super().__post_init__()
         own = self.weight_decay_of_layers
         object.__setattr__(self, "layer_weight_decay", "same" if own == self.weight_decay else digits(own))
+        object.__setattr__(self, "split", split_name(self.dataset, self.split))
         task = task_of(self.dataset)
         if self.metric == AUTO_METRIC:
             # A name, so that one run has one id; of data that is known by its file alone, `measured` finds it.

@@ -12,7 +12,8 @@ import pytest
 from lipgnn.catalog import DATASETS
 from lipgnn.datasets import read
 from lipgnn.datasets.fetching import fetch as module
-from lipgnn.datasets.fetching.fetch import RECEIPT, changed_files, fetch, folder_of, make_offer
+from lipgnn.datasets.fetching.fetch import fetch, make_offer, place_of
+from lipgnn.datasets.fetching.placing import RECEIPT, changed_files
 from lipgnn.errors import DataError, UsageError
 
 
@@ -42,7 +43,7 @@ def _left(data):
 def test_an_offer_says_what_would_be_done_and_does_nothing(server, data):
     offer = make_offer("ogbn-arxiv")
     assert offer.url == f"{server.url}/ogb/arxiv.zip" and offer.size == len(server.files["/ogb/arxiv.zip"])
-    assert (offer.have, offer.sha256, offer.folder) == (0, None, data / "ogbn_arxiv")
+    assert (offer.have, offer.sha256, offer.place) == (0, None, data / "ogbn_arxiv")
     assert not data.exists() and [method for method, _, _ in server.requests] == ["HEAD"]
 
 
@@ -154,7 +155,7 @@ def test_changed_files(server, data):
 )
 def test_what_is_not_fetched_says_where_it_comes_from(data, name, message):
     with pytest.raises(UsageError, match=message) as caught:
-        folder_of(name)
+        place_of(name)
     assert {"cora": "--dataset cora", "texas": "geom-gcn", "ogbn-arxive": "'ogbn-arxiv'"}[name] in caught.value.hint
 
 
