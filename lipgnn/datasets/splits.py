@@ -1,8 +1,8 @@
 """Choosing a split: one that comes with the data, one of Geom-GCN's, or a random one.
 
-Names: a split of the source, e.g. `public`, or the number `K` of one; `geom-gcn:K`, also from split files in the data directory;
-`random:SEED` (20 training and 30 validation nodes a class, the rest for the test, as in Shchur et al. 2018)
-and `random:SEED:TRAIN:VAL` with other numbers a class.
+Names: a split of the source, e.g. `public`, or its number where the source has several; `geom-gcn:K`, also from split
+files in the data directory; `random:SEED` (20 training and 30 validation nodes a class, the rest for the test, as in
+Shchur et al. 2018) and `random:SEED:TRAIN:VAL` with other numbers a class.
 """
 
 from __future__ import annotations
