@@ -18,7 +18,19 @@ from lipgnn.catalog.datasets import (
 )
 from lipgnn.catalog.entry import Entry, check_name
 from lipgnn.catalog.layers import MODELS, LayerEntry, models_with
-from lipgnn.catalog.network import ACTIVATIONS, INITS, KERNELS, MLPS, NORM_PLACES, RESIDUALS, SKIPS, STACKS, SUMS
+from lipgnn.catalog.network import (
+    ACTIVATIONS,
+    BIASES,
+    INITS,
+    JUMPS,
+    KERNELS,
+    MLPS,
+    NORM_PLACES,
+    RESIDUALS,
+    SKIPS,
+    STACKS,
+    SUMS,
+)
 from lipgnn.catalog.norms import (
     ADDITIVE,
     DOT_PRODUCT,
@@ -36,11 +48,13 @@ __all__ = [
     "ACTIVATIONS",
     "ADDITIVE",
     "AUTO_METRIC",
+    "BIASES",
     "DATASETS",
     "DOT_PRODUCT",
     "FEATURE_FORMS",
     "FEATURE_NORMS",
     "INITS",
+    "JUMPS",
     "KERNELS",
     "METRICS",
     "MLPS",
