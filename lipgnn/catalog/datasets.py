@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import PurePath
 
 from lipgnn.catalog.entry import Entry
-from lipgnn.catalog.recipes import SUMS_RECIPE
+from lipgnn.catalog.recipes import LINEAR_RECIPE, SUMS_RECIPE
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def _heterophilous(
     return FileEntry(
         description,
         # As its authors use it: features as they are, and the first of ten splits.
-        {"split": "0", "features": "raw"} | ({} if metric == "accuracy" else {"metric": metric}),
+        {**LINEAR_RECIPE, "split": "0", "features": "raw"} | ({} if metric == "accuracy" else {"metric": metric}),
         source="Platonov et al. 2023",
         url=f"https://raw.githubusercontent.com/yandex-research/heterophilous-graphs/main/data/{name}.npz",
         largest=megabytes * 10**6,

@@ -19,3 +19,23 @@ SUMS_RECIPE: dict[str, Any] = {
 }
 """Residual sums of biased layers with dropout at the two ends alone: for layers and data that the built-in defaults,
 which are GCNII's recipe, do not fit."""
+
+LINEAR_RECIPE: dict[str, Any] = {
+    "hidden": 64,
+    "heads": 1,
+    "activation": "relu",
+    "encoder_activation": "none",
+    "bias": "none",
+    "dropout": 0.2,
+    "layer_dropout": 0.2,
+    "norm": "batch",
+    "residual": "linear",
+    "lr": 0.01,
+    "weight_decay": 0.0,
+    "layer_weight_decay": "same",
+    "epochs": 2000,
+    "patience": 200,
+    "select": "val_score",
+}
+"""A learned linear residual and BatchNorm, for graphs whose neighbours are unlike each other: what Luo et al., "Classic
+GNNs are Strong Baselines", NeurIPS 2024, have for Minesweeper, but for the linear encoder, which is ours, and patience."""
