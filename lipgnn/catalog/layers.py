@@ -52,6 +52,14 @@ MODELS: dict[str, LayerEntry] = {
         linear_maps=True,
         value_map=True,
     ),
+    "sage": LayerEntry(
+        "GraphSAGE with the mean of the neighbours (Hamilton et al. 2017)",
+        {"norm": NO_NORM},
+        implementation="lipgnn.nn.sage:SAGEConv",
+        linear_maps=True,
+        value_map=True,
+        linear_skip=True,
+    ),
     "gin": LayerEntry(
         "graph isomorphism network (Xu et al. 2019)",
         {"norm": NO_NORM},

@@ -9,6 +9,7 @@ from lipgnn.nn.gin import GINConv
 from lipgnn.nn.key_value_embedding import KeyValueEmbedding
 from lipgnn.nn.linear_map import LinearMap, bound_weights, initialize
 from lipgnn.nn.mlp import Mlp
+from lipgnn.nn.sage import SAGEConv
 from lipgnn.nn.transformer import TransformerConv
 
 __all__ = [
@@ -21,6 +22,7 @@ __all__ = [
     "KeyValueEmbedding",
     "LinearMap",
     "Mlp",
+    "SAGEConv",
     "TransformerConv",
     "bound_weights",
     "initialize",
