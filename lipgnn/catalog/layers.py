@@ -34,6 +34,12 @@ MODELS: dict[str, LayerEntry] = {
         linear_maps=True,
         value_map=True,
     ),
+    "gat-sep": LayerEntry(
+        "graph attention with the node itself apart from its neighbours (Platonov et al. 2023)",
+        implementation="lipgnn.nn.gat_sep:GATSepConv",
+        attention=ADDITIVE,
+        linear_maps=True,
+    ),
     "gt": LayerEntry(
         "graph transformer with linear skip (Shi et al. 2021)",
         # The paper's dot-product formula has no further constant, the additive one has 4.

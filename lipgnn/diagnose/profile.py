@@ -23,7 +23,7 @@ from lipgnn.measures.walk import component_count, components, second_eigenvalue
 from lipgnn.network.deep import DeepGNN
 from lipgnn.network.recompute import run_blocks
 from lipgnn.network.reversible import ReversibleBlock
-from lipgnn.nn.contract import acts_alike, is_local
+from lipgnn.nn.contract import acts_alike, attended, is_local
 from lipgnn.runtime import dgl
 
 # What takes as long as the layer itself is measured in so many layers, spread evenly, and attention at so many nodes,
@@ -166,8 +166,9 @@ class _Watch:
             if _acts_along_edges(block):
                 graph, x = self._sample.graph, x[self._sample.nodes]
             spread = block.spread(graph, x)
-            found["entropy"] = measures.attention_entropy(graph, spread)
-            found["saturated"] = measures.saturated(graph, spread)
+            edges = attended(block.parts, graph)
+            found["entropy"] = measures.attention_entropy(edges, spread)
+            found["saturated"] = measures.saturated(edges, spread)
 
     def _look_at(self, layer: int, x: torch.Tensor) -> None:
         """Features now, their gradient when it comes."""

@@ -3,6 +3,7 @@
 from lipgnn.nn.attention import AttentionConv
 from lipgnn.nn.feature_linear import FeatureLinear
 from lipgnn.nn.gat import GATConv
+from lipgnn.nn.gat_sep import GATSepConv
 from lipgnn.nn.gcn import GCNConv
 from lipgnn.nn.ggnn import GGNNConv
 from lipgnn.nn.gin import GINConv
@@ -16,6 +17,7 @@ __all__ = [
     "AttentionConv",
     "FeatureLinear",
     "GATConv",
+    "GATSepConv",
     "GCNConv",
     "GGNNConv",
     "GINConv",

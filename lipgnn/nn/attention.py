@@ -176,15 +176,19 @@ class AttentionConv(nn.Module):
         of all that enters the scores, one below the other: ‖Δy‖² = Σ_h ‖Δy_h‖² ≤ L² Σ_h ‖W_h Δx‖² = L² ‖W Δx‖², which
         is sharper than the sum over the norms of the heads.
         """
-        if graph.is_block or len(graph.ntypes) > 1:
-            return Bound.unknown("no bound is known where sources and targets are not the same nodes: use one graph")
-        if self.norm is None:
-            return Bound.unknown("plain attention is not Lipschitz: use --norm lip")
-        attention = certified(self.norm, graph)
+        attention = self._attention_bound(graph)
         # Without a bound on the attention there is none on the layer, even where the weights happen to be zero.
         if attention.reason:
             return attention
         return Bound(attention.value * spectral_norm(self._projection) + self._passed_bound)
+
+    def _attention_bound(self, graph: dgl.DGLGraph) -> Bound:
+        """The Lipschitz constant of one head's attention on `graph`, in the projected features."""
+        if graph.is_block or len(graph.ntypes) > 1:
+            return Bound.unknown("no bound is known where sources and targets are not the same nodes: use one graph")
+        if self.norm is None:
+            return Bound.unknown("plain attention is not Lipschitz: use --norm lip")
+        return certified(self.norm, graph)
 
     def lipschitz_bound(self, graph: dgl.DGLGraph) -> float:
         """The constant of `certified` as a number, infinite where none is known."""

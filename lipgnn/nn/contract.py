@@ -8,13 +8,14 @@ counts out-edges, keeps statistics, and has neither attention, nor linear maps, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import torch
 from torch import nn
 
 from lipgnn.nn.linear_map import LinearMap
+from lipgnn.nn.loops import without_loops
 from lipgnn.nn.spread import Spread
 from lipgnn.norms.bound import Bound
 from lipgnn.norms.contract import certified, is_local, keeps_statistics, said
@@ -24,6 +25,7 @@ from lipgnn.spec.network import NetworkSpec
 __all__ = [
     "Layer",
     "acts_alike",
+    "attended",
     "attention_of",
     "certified",
     "is_local",
@@ -50,6 +52,7 @@ class Layer(Protocol):
     attention : the kind of its attention, "additive" or "dot-product"; None where it has none. A layer with attention
         has `num_heads`, its score norm or None as `norm`, `spread`, and a call with `get_attention=True` that returns
         the output and the weights (E, H, 1).
+    attends_to_loops : whether self-loops count among the edges of its attention; where not, their weights are zero.
     linear_skip : whether its attribute `skip` is a linear map past everything else, or None to be without it.
     maps : its linear maps, which weight norms bound and initializations draw.
     value_map : the one of them from features to what a node adds up of its neighbours.
@@ -59,6 +62,7 @@ class Layer(Protocol):
     counts_out_edges: bool
     keeps_statistics: bool
     attention: str | None
+    attends_to_loops: bool
     linear_skip: bool
     maps: Sequence[LinearMap]
     value_map: LinearMap
@@ -89,6 +93,12 @@ def acts_alike(layer: nn.Module) -> bool:
 def attention_of(layer: nn.Module) -> str | None:
     """The kind of a layer's attention, if it says that it has one."""
     return said(layer, "attention", None)
+
+
+def attended(layers: Iterable[nn.Module], graph: dgl.DGLGraph) -> dgl.DGLGraph:
+    """The graph of the edges that the attention of these layers, all of one kind, is over."""
+    loops = all(said(layer, "attends_to_loops", True) for layer in layers)
+    return graph if loops else without_loops(graph).graph
 
 
 def maps_of(layer: nn.Module) -> Sequence[LinearMap]:

@@ -22,20 +22,29 @@ class Mlp(nn.Module):
     ----------
     width, inner : of input and output, and between the two maps.
     activation : σ.
+    out_width : of the output, where it is another than that of the input.
+    bias : b₁ and b₂.
     """
 
     local = True
     counts_out_edges = False
     keeps_statistics = False
 
-    def __init__(self, width: int, inner: int, activation: nn.Module):
+    def __init__(
+        self, width: int, inner: int, activation: nn.Module, *, out_width: int | None = None, bias: bool = True
+    ):
         super().__init__()
-        self.first = nn.Linear(width, inner)
+        self.first = nn.Linear(width, inner, bias=bias)
         self.activation = activation
-        self.second = nn.Linear(inner, width)
+        self.second = nn.Linear(inner, width if out_width is None else out_width, bias=bias)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new weights: Glorot uniform; biases zero."""
         for linear in (self.first, self.second):
             nn.init.xavier_uniform_(linear.weight)
-            nn.init.zeros_(linear.bias)
+            if linear.bias is not None:
+                nn.init.zeros_(linear.bias)
 
     def forward(self, graph: dgl.DGLGraph | None, x: torch.Tensor) -> torch.Tensor:
         """(N, W) → (N, W)."""

@@ -8,10 +8,7 @@ import torch
 from torch import nn
 
 from lipgnn.norms.bound import Bound
-from lipgnn.runtime import dgl
-
-MEMBERSHIP = "graph"
-"""The node data that says which graph a node is of, where the nodes of a batch are not in the order of its graphs."""
+from lipgnn.runtime import MEMBERSHIP, dgl
 
 
 class GraphNorm(nn.Module):
@@ -20,8 +17,8 @@ class GraphNorm(nn.Module):
         x_i ← γ (x_i − α μ) / sqrt( mean_j (x_j − α μ)² + ε ) + β,   μ = mean_j x_j
 
     for every channel, over the nodes j of the graph that i is in: in a batch by `dgl.batch`, or where the nodes say it
-    (`MEMBERSHIP`), every graph on its own. α = γ = 1 and β = 0 at the start, where it is BatchNorm in training on one
-    graph; it keeps no running statistics. Same parameters and same output as PyTorch Geometric's.
+    (`lipgnn.runtime.MEMBERSHIP`), every graph on its own. α = γ = 1 and β = 0 at the start, where it is BatchNorm in
+    training on one graph; it keeps no running statistics. Same parameters and same output as PyTorch Geometric's.
 
     Reference: Cai et al., "GraphNorm: A Principled Approach to Accelerating Graph Neural Network Training", ICML 2021.
     """
@@ -64,9 +61,10 @@ def _members(graph: dgl.DGLGraph | None, x: torch.Tensor) -> torch.Tensor | None
         return None
     if MEMBERSHIP in graph.ndata:
         return graph.ndata[MEMBERSHIP]
-    if graph.batch_size == 1:
-        return None
-    return torch.arange(graph.batch_size, device=x.device).repeat_interleave(graph.batch_num_nodes().to(x.device))
+    # DGL makes what says that there is one graph on first use, on the default device.
+    with torch.device(x.device):
+        sizes = graph.batch_num_nodes().to(x.device)
+    return None if len(sizes) == 1 else torch.arange(len(sizes), device=x.device).repeat_interleave(sizes)
 
 
 def _mean(x: torch.Tensor, members: torch.Tensor | None) -> torch.Tensor:

@@ -12,8 +12,7 @@ from lipgnn.datasets.generated.trees import TreeDataset
 from lipgnn.network.build import example_block
 from lipgnn.network.hops import Graphs, Hop
 from lipgnn.nn.contract import acts_alike, is_local
-from lipgnn.norms.features.graph import MEMBERSHIP
-from lipgnn.runtime import dgl
+from lipgnn.runtime import MEMBERSHIP, dgl
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks.batches.batch import Batch, generator_of, parts_of, shuffled
 from lipgnn.tasks.batches.subtrees import OWN_LAYERS, Subtrees

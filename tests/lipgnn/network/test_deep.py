@@ -89,8 +89,10 @@ def _weight(model: str) -> str:
     """The name of the weight that every message of a layer passes."""
     return {
         "gat": "fc.weight",
+        "gat-sep": "fc.weight",
         "gt": "value.weight",
         "gcn": "weight",
+        "sage": "value.weight",
         "gin": "apply_func.0.weight",
         "ggnn": "linears.0.weight",
     }[model]

@@ -10,8 +10,7 @@ import pytest
 import torch
 
 from lipgnn.norms import BatchNorm, GraphNorm
-from lipgnn.norms.features.graph import MEMBERSHIP
-from lipgnn.runtime import dgl
+from lipgnn.runtime import MEMBERSHIP, dgl
 
 SIZES = (2, 4, 3)
 
