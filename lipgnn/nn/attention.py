@@ -68,7 +68,8 @@ class AttentionConv(nn.Module):
         """The layer of this network, from features of `width` channels to as many, all heads together."""
         score, _ = parse_norm(spec.norm)
         options = {"attn_drop": spec.attn_dropout, "norm": score, "kappa": spec.kappa, "kernel": spec.kernel}
-        return cls(width, width // spec.heads, spec.heads, **options, **more)
+        bias = spec.bias == "layers"
+        return cls(width, width // spec.heads, spec.heads, bias=bias, **options, **more)
 
     @property
     def local(self) -> bool:

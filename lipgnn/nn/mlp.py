@@ -22,8 +22,8 @@ class Mlp(nn.Module):
     ----------
     width, inner : of input and output, and between the two maps.
     activation : σ.
+    bias : whether it has b₁ and b₂.
     out_width : of the output, where it is another than that of the input.
-    bias : b₁ and b₂.
     """
 
     local = True
@@ -31,7 +31,7 @@ class Mlp(nn.Module):
     keeps_statistics = False
 
     def __init__(
-        self, width: int, inner: int, activation: nn.Module, *, out_width: int | None = None, bias: bool = True
+        self, width: int, inner: int, activation: nn.Module, bias: bool = True, *, out_width: int | None = None
     ):
         super().__init__()
         self.first = nn.Linear(width, inner, bias=bias)

@@ -65,7 +65,7 @@ class SAGEConv(nn.Module):
     def from_spec(cls, spec: NetworkSpec, width: int) -> SAGEConv:
         """The layer of this network, from features of `width` channels to as many."""
         own = spec.skip == "own"
-        return cls(width, width, skip=own, loops=not own)
+        return cls(width, width, skip=own, loops=not own, bias=spec.bias == "layers")
 
     def reset_parameters(self) -> None:
         """Draw new weights: Glorot uniform with the gain of ReLU, as DGL does; biases zero."""

@@ -39,7 +39,7 @@ class GraphNorm(nn.Module):
         return cls(width, **arguments)
 
     def forward(self, graph: dgl.DGLGraph | None, x: torch.Tensor) -> torch.Tensor:
-        members = _members(graph, x)
+        members = members_of(graph)
         centered = x - self.mean_scale * _mean(x, members)
         variance = _mean(centered.square(), members)
         return self.weight * centered * (variance + self.eps).rsqrt() + self.bias
@@ -52,7 +52,7 @@ class GraphNorm(nn.Module):
         )
 
 
-def _members(graph: dgl.DGLGraph | None, x: torch.Tensor) -> torch.Tensor | None:
+def members_of(graph: dgl.DGLGraph | None) -> torch.Tensor | None:
     """The number of the graph of every node, (N,), or None where all are of one.
 
     What is no whole graph, as the targets of a sample, counts as one.
@@ -62,9 +62,9 @@ def _members(graph: dgl.DGLGraph | None, x: torch.Tensor) -> torch.Tensor | None
     if MEMBERSHIP in graph.ndata:
         return graph.ndata[MEMBERSHIP]
     # DGL makes what says that there is one graph on first use, on the default device.
-    with torch.device(x.device):
-        sizes = graph.batch_num_nodes().to(x.device)
-    return None if len(sizes) == 1 else torch.arange(len(sizes), device=x.device).repeat_interleave(sizes)
+    with torch.device(graph.device):
+        sizes = graph.batch_num_nodes()
+    return None if len(sizes) == 1 else torch.arange(len(sizes), device=sizes.device).repeat_interleave(sizes)
 
 
 def _mean(x: torch.Tensor, members: torch.Tensor | None) -> torch.Tensor:
