@@ -68,8 +68,7 @@ class AttentionConv(nn.Module):
         """The layer of this network, from features of `width` channels to as many, all heads together."""
         score, _ = parse_norm(spec.norm)
         options = {"attn_drop": spec.attn_dropout, "norm": score, "kappa": spec.kappa, "kernel": spec.kernel}
-        bias = spec.bias == "layers"
-        return cls(width, width // spec.heads, spec.heads, bias=bias, **options, **more)
+        return cls(width, width // spec.heads, spec.heads, bias=spec.bias == "layers", **options, **more)
 
     @property
     def local(self) -> bool:
@@ -142,9 +141,8 @@ class AttentionConv(nn.Module):
         kernel = None if get_attention else self.kernel_on(ends.source.device)
         if not kernel:
             return self._reference(graph, ends, edge_weight)
-        dropout = self.attn_drop.p if self.attn_drop.training else 0.0
-        options = {"dropout": dropout, "seed": draw_seed(self.attn_drop), "edge_weight": edge_weight}
-        return self._fused(kernel, graph, ends, **options), None
+        dropout, seed = self.attn_drop.p if self.attn_drop.training else 0.0, draw_seed(self.attn_drop)
+        return self._fused(kernel, graph, ends, dropout=dropout, seed=seed, edge_weight=edge_weight), None
 
     def spread(self, graph: dgl.DGLGraph, feat: Features) -> Spread:
         """How evenly every node's attention is spread, of a layer in evaluation; feat is (N, F), or a pair of such."""
@@ -159,8 +157,7 @@ class AttentionConv(nn.Module):
         ------
         UsageError : a fused kernel was asked for by name, and the layer is not one that it knows.
         """
-        fits = self._fits_kernels
-        if self.kernel in ("auto", "dgl") and not (fits and self.num_heads <= MOST_HEADS):
+        if not ((fits := self._fits_kernels) and self.num_heads <= MOST_HEADS) and self.kernel in ("auto", "dgl"):
             return None
         if not fits:
             raise UsageError(
@@ -177,9 +174,8 @@ class AttentionConv(nn.Module):
         of all that enters the scores, one below the other: ‖Δy‖² = Σ_h ‖Δy_h‖² ≤ L² Σ_h ‖W_h Δx‖² = L² ‖W Δx‖², which
         is sharper than the sum over the norms of the heads.
         """
-        attention = self._attention_bound(graph)
         # Without a bound on the attention there is none on the layer, even where the weights happen to be zero.
-        if attention.reason:
+        if (attention := self._attention_bound(graph)).reason:
             return attention
         return Bound(attention.value * spectral_norm(self._projection) + self._passed_bound)
 

@@ -33,6 +33,7 @@ __all__ = [
     "maps_of",
     "own_skip",
     "score_norm_of",
+    "score_weights_of",
     "value_map_of",
 ]
 
@@ -53,6 +54,7 @@ class Layer(Protocol):
         has `num_heads`, its score norm or None as `norm`, `spread`, and a call with `get_attention=True` that returns
         the output and the weights (E, H, 1).
     attends_to_loops : whether self-loops count among the edges of its attention; where not, their weights are zero.
+    score_weights : the parameters, beside its maps, that scores are made of; where they are zero all scores are.
     linear_skip : whether its attribute `skip` is a linear map past everything else, or None to be without it.
     maps : its linear maps, which weight norms bound and initializations draw.
     value_map : the one of them from features to what a node adds up of its neighbours.
@@ -63,6 +65,7 @@ class Layer(Protocol):
     keeps_statistics: bool
     attention: str | None
     attends_to_loops: bool
+    score_weights: Sequence[nn.Parameter]
     linear_skip: bool
     maps: Sequence[LinearMap]
     value_map: LinearMap
@@ -119,3 +122,8 @@ def own_skip(layer: nn.Module) -> nn.Linear | None:
 def score_norm_of(layer: nn.Module) -> nn.Module | None:
     """The score norm of a layer with attention, if there is one."""
     return layer.norm if attention_of(layer) else None
+
+
+def score_weights_of(layer: nn.Module) -> Sequence[nn.Parameter]:
+    """The parameters of a layer that its scores are made of, as far as it names them."""
+    return said(layer, "score_weights", ())
