@@ -18,12 +18,14 @@ class LayerEntry(Entry):
     linear_maps : whether weight norms and initializations find linear maps in it.
     value_map : whether one linear map leads from features to what a node adds up of its neighbours.
     linear_skip : whether it has a linear skip of its own.
+    closed : whether nothing may act between its layers, which pass on more than features.
     """
 
     attention: str | None = None
     linear_maps: bool = False
     value_map: bool = False
     linear_skip: bool = False
+    closed: bool = False
 
 
 MODELS: dict[str, LayerEntry] = {
@@ -77,9 +79,15 @@ MODELS: dict[str, LayerEntry] = {
         {"norm": NO_NORM},
         implementation="lipgnn.nn.ggnn:GGNNConv",
     ),
+    "aero": LayerEntry(
+        "attention over edges and hops, AERO-GNN (Lee et al. 2023)",
+        {"norm": NO_NORM, "residual": "none", "activation": "none", "heads": 1, "hidden": 64},
+        implementation="lipgnn.nn.aero:AeroConv",
+        closed=True,
+    ),
 }
 
 
 def models_with(fact: str) -> list[str]:
-    """The names of the layers whose entry says so: attention, linear_maps, value_map or linear_skip."""
+    """The names of the layers whose entry says so: attention, linear_maps, value_map, linear_skip or closed."""
     return [name for name, entry in MODELS.items() if getattr(entry, fact)]

@@ -14,7 +14,7 @@ from lipgnn.network.blocks import Block, Branch, Gate
 from lipgnn.network.reversible import ReversibleBlock
 from lipgnn.nn import Mlp, bound_weights, initialize
 from lipgnn.nn.activations import ACTIVATIONS
-from lipgnn.nn.contract import maps_of, score_norm_of, score_weights_of
+from lipgnn.nn.contract import layer_of, maps_of, score_norm_of, score_weights_of
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.norms import NearIdentity, feature_norm
 from lipgnn.spec.network import NetworkSpec
@@ -53,7 +53,7 @@ class Builder:
 
     def _parts(self, hidden: int, layer: int) -> tuple[nn.Module | None, ...]:
         width = hidden * self.spec.heads
-        conv = MODELS[self.spec.model].load().from_spec(self.spec, width)
+        conv = layer_of(MODELS[self.spec.model].load(), self.spec, width, layer)
         self._prepare(maps_of(conv))
         if self.spec.init == "balanced" and score_norm_of(conv) is None:
             # A score norm would divide zero by zero, and make any score of full size after one step.

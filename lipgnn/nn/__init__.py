@@ -1,5 +1,6 @@
 """Layers as plain torch modules; those on graphs are called as `layer(graph, features)`."""
 
+from lipgnn.nn.aero import AeroConv
 from lipgnn.nn.attention import AttentionConv
 from lipgnn.nn.feature_linear import FeatureLinear
 from lipgnn.nn.gat import GATConv
@@ -14,6 +15,7 @@ from lipgnn.nn.sage import SAGEConv
 from lipgnn.nn.transformer import TransformerConv
 
 __all__ = [
+    "AeroConv",
     "AttentionConv",
     "FeatureLinear",
     "GATConv",

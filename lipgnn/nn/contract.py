@@ -30,10 +30,12 @@ __all__ = [
     "certified",
     "is_local",
     "keeps_statistics",
+    "layer_of",
     "maps_of",
     "own_skip",
     "score_norm_of",
     "score_weights_of",
+    "shown",
     "value_map_of",
 ]
 
@@ -73,6 +75,18 @@ class Layer(Protocol):
     @classmethod
     def from_spec(cls, spec: NetworkSpec, width: int) -> Layer:
         """The layer of this network, from features of `width` channels to as many; every layer needs this."""
+        ...
+
+    @classmethod
+    def from_spec_at(cls, spec: NetworkSpec, width: int, layer: int) -> Layer:
+        """In its place, the layer of this number, from 1 on, where those of a network are not alike.
+
+        What goes from one to the next may then be of another width; it is `width` before the first and after the last.
+        """
+        ...
+
+    def shown(self, y: torch.Tensor) -> torch.Tensor:
+        """The part of what such a layer gives that measurements of features are about."""
         ...
 
     def values(self, x: torch.Tensor) -> torch.Tensor:
@@ -127,3 +141,15 @@ def score_norm_of(layer: nn.Module) -> nn.Module | None:
 def score_weights_of(layer: nn.Module) -> Sequence[nn.Parameter]:
     """The parameters of a layer that its scores are made of, as far as it names them."""
     return said(layer, "score_weights", ())
+
+
+def layer_of(kind: type[Layer], spec: NetworkSpec, width: int, layer: int) -> Layer:
+    """The layer of this kind and number, from 1 on."""
+    make = getattr(kind, "from_spec_at", None)
+    return make(spec, width, layer) if make else kind.from_spec(spec, width)
+
+
+def shown(layer: nn.Module | None, y: torch.Tensor) -> torch.Tensor:
+    """What of a layer's output is measured: all of it unless the layer says otherwise."""
+    own = None if layer is None else said(layer, "shown", None)
+    return own(y) if own else y

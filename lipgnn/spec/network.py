@@ -75,7 +75,11 @@ class NetworkSpec:
         _DEPTH, 0.1, "The share of the first features in every layer, with --residual initial.", low=0, high=1
     )
     beta: float = option(
-        _DEPTH, 0.5, "Layer l maps by (1−b) I + b W with b = log(beta/l + 1), with --residual initial.", low=0, high=10
+        _DEPTH,
+        0.5,
+        "Layer l maps by (1−b) I + b W with b = log(beta/l + 1), with --residual initial; λ of model aero.",
+        low=0,
+        high=10,
     )
     jk: str = option(_DEPTH, "none", "What the decoder sees of the layers (jumping knowledge).", catalog=JUMPS)
     init: str = option(_DEPTH, "glorot", "How the maps of a layer start.", catalog=INITS)

@@ -25,6 +25,8 @@ def preset_values(preset: str, model: str, layers: int) -> dict[str, Any]:
     """
     check_name("preset", preset, PRESETS)
     layer = MODELS[model]
+    if layer.closed:
+        return {**layer.defaults, "lr": 0.005}
     return {
         "residual": "identity",
         "norm": "lip" if layer.attention in SCORE_NORMS["lip"].attention else NO_NORM,

@@ -13,6 +13,8 @@ PLAIN = {
     "hidden": 8,
     "activation": "relu",
     "encoder_activation": "none",
+    "layer_dropout": 0.0,
+    "edge_dropout": 0.0,
     "norm": "none",
     "norm_place": "branch",
     "weight_norm": "none",
@@ -53,6 +55,26 @@ REFUSED = [
     ({"stack": "reversible", "mlp": "2x"}, "no MLPs"),
     ({"stack": "reversible", "norm_place": "sum"}, "cannot be inverted"),
 ]
+
+ALONE = PLAIN | {"model": "aero", "residual": "none", "activation": "none"}
+NOT_BETWEEN = [
+    {"residual": "identity"},
+    {"activation": "relu"},
+    {"norm": "batch"},
+    {"mlp": "2x"},
+    {"jk": "sum"},
+    {"stack": "reversible", "residual": "scaled"},
+    {"layer_dropout": 0.1},
+    {"edge_dropout": 0.1},
+]
+
+
+@pytest.mark.parametrize("others", NOT_BETWEEN, ids=lambda others: " ".join(others))
+def test_nothing_acts_between_layers_that_pass_on_more_than_features(others):
+    check_network(SimpleNamespace(**ALONE))
+    with pytest.raises(UsageError, match="Layers of 'aero' pass more than features to each other") as caught:
+        check_network(SimpleNamespace(**(ALONE | others)))
+    assert caught.value.hint.startswith("Use --")
 
 
 @pytest.mark.parametrize("others, problem", REFUSED)
