@@ -15,6 +15,7 @@ from lipgnn.network.reversible import ReversibleBlock
 from lipgnn.nn import Mlp, bound_weights, initialize
 from lipgnn.nn.activations import ACTIVATIONS
 from lipgnn.nn.contract import layer_of, maps_of, score_norm_of, score_weights_of
+from lipgnn.nn.dropout import FeatureDropout
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.norms import NearIdentity, feature_norm
 from lipgnn.spec.network import NetworkSpec
@@ -91,7 +92,12 @@ class Builder:
 
     def _around(self, conv: nn.Module, activation: nn.Module, width: int) -> tuple[nn.Module | None, ...]:
         """What a branch is made of: dropout, convolution, norm, activation."""
-        return nn.Dropout(self.spec.layer_dropout), conv, self._norm(width, "branch", "pre"), activation
+        return (
+            FeatureDropout(self.spec.layer_dropout, self.spec.kernel),
+            conv,
+            self._norm(width, "branch", "pre"),
+            activation,
+        )
 
     def _norm(self, width: int, *places: str) -> nn.Module | None:
         """A feature norm, if there is one and it acts at one of these places."""

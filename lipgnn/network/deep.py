@@ -19,6 +19,7 @@ from lipgnn.nn import FeatureLinear
 from lipgnn.nn.activations import ACTIVATIONS
 from lipgnn.nn.balanced import balance_ends
 from lipgnn.nn.contract import attention_of
+from lipgnn.nn.dropout import FeatureDropout
 from lipgnn.runtime import dgl
 from lipgnn.spec.network import NetworkSpec
 
@@ -76,7 +77,7 @@ class DeepGNN(nn.Module):
         self.edge_dropout = EdgeDropout(spec.edge_dropout)
         builder = Builder(spec)
         self.blocks = nn.ModuleList(builder.block(layer) for layer in range(1, spec.layers + 1))
-        self.dropout = nn.Dropout(spec.dropout)
+        self.dropout = FeatureDropout(spec.dropout, spec.kernel)
         self.decoder = head(spec, num_classes)
         self.has_attention = any(attention_of(part) for part in self.blocks[0].parts)
         self.reversible = spec.stack == "reversible"
