@@ -38,6 +38,8 @@ MODELS: dict[str, LayerEntry] = {
     ),
     "gat-sep": LayerEntry(
         "graph attention with the node itself apart from its neighbours (Platonov et al. 2023)",
+        # There is no map of values for GCNII's residual connection.
+        {"residual": "scaled"},
         implementation="lipgnn.nn.gat_sep:GATSepConv",
         attention=ADDITIVE,
         linear_maps=True,
@@ -81,7 +83,16 @@ MODELS: dict[str, LayerEntry] = {
     ),
     "aero": LayerEntry(
         "attention over edges and hops, AERO-GNN (Lee et al. 2023)",
-        {"norm": NO_NORM, "residual": "none", "activation": "none", "heads": 1, "hidden": 64},
+        {
+            "norm": NO_NORM,
+            "residual": "none",
+            "activation": "none",
+            "encoder_activation": "none",
+            "bias": "layers",
+            "layer_dropout": 0.0,
+            "heads": 1,
+            "hidden": 64,
+        },
         implementation="lipgnn.nn.aero:AeroConv",
         closed=True,
     ),
