@@ -51,12 +51,12 @@ class AeroConv(nn.Module):
         self.first, self.last = first, last
         self.width = width
         head = width // num_heads
-        self.edge = nn.Parameter(torch.empty(1, num_heads, head))
-        self.hop = nn.Parameter(torch.empty(1, num_heads, 2 * head))
-        self.hop_bias = nn.Parameter(torch.empty(1, num_heads, 1))
+        self.edge = nn.Parameter(torch.empty(num_heads, head))
+        self.hop = nn.Parameter(torch.empty(num_heads, 2 * head))
+        self.hop_bias = nn.Parameter(torch.empty(num_heads))
         if first:
-            self.start = nn.Parameter(torch.empty(1, num_heads, head))
-            self.start_bias = nn.Parameter(torch.empty(1, num_heads, 1))
+            self.start = nn.Parameter(torch.empty(num_heads, head))
+            self.start_bias = nn.Parameter(torch.empty(num_heads))
         self.reset_parameters()
 
     @classmethod
@@ -123,7 +123,7 @@ class AeroConv(nn.Module):
     @staticmethod
     def _share(x: torch.Tensor, vector: torch.Tensor, bias: torch.Tensor) -> torch.Tensor:
         """v·ELU(x) + b, (N, H, D) → (N, H, 1)."""
-        return (vector * functional.elu(x)).sum(dim=-1, keepdim=True) + bias
+        return ((vector * functional.elu(x)).sum(dim=-1) + bias).unsqueeze(-1)
 
     def extra_repr(self) -> str:
         return f"decay={self.decay:.4g}, first={self.first}, last={self.last}"

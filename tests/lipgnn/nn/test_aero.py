@@ -41,20 +41,20 @@ def by_the_book(h, layers, beta):
     z = np.zeros_like(h)
     for i in range(nodes):
         for k in range(heads):
-            z[i, k] = (own["start"][0, k] @ elu(h[i, k]) + own["start_bias"][0, k, 0]) * h[i, k]
+            z[i, k] = (own["start"][k] @ elu(h[i, k]) + own["start_bias"][k]) * h[i, k]
     states = []
     for number, own in enumerate(layers, start=1):
         decayed = decay(beta, number) * z
         raw = np.zeros((nodes, nodes, heads))
         for j, i in EDGES:
             for k in range(heads):
-                score = own["edge"][0, k] @ elu(decayed[i, k] + decayed[j, k])
+                score = own["edge"][k] @ elu(decayed[i, k] + decayed[j, k])
                 raw[i, j, k] += math.log1p(math.exp(score)) + 1e-6
         degree = raw.sum(axis=1)
         matrix = raw / np.sqrt(degree[:, None] * degree[None, :])
         h = np.einsum("ijk,jkd->ikd", matrix, h)
-        share = np.einsum("kd,ikd->ik", own["hop"][0], elu(np.concatenate([h, decayed], axis=-1)))
-        z = z + (share + own["hop_bias"][0, :, 0])[..., None] * h
+        share = np.einsum("kd,ikd->ik", own["hop"], elu(np.concatenate([h, decayed], axis=-1)))
+        z = z + (share + own["hop_bias"])[..., None] * h
         states.append((h, z))
     return states
 
@@ -146,7 +146,8 @@ def test_it_looks_farther_than_its_neighbours_and_says_so(graph, reference):
 def test_it_starts_with_equal_shares_of_hops_and_what_glorot_draws():
     conv = AeroConv(WIDTH, HEADS, decay=0.5)
     assert conv.hop_bias.eq(1).all() and conv.start_bias.eq(1).all()
-    assert all(parameter.any() for parameter in (conv.edge, conv.hop, conv.start))
+    for parameter, largest in ((conv.edge, 4), (conv.hop, 6), (conv.start, 4)):
+        assert 0 < parameter.abs().max() <= math.sqrt(6 / largest)
 
 
 def test_a_graph_with_edges_that_go_one_way_is_refused(reference):
