@@ -29,7 +29,7 @@ class AeroConv(nn.Module):
     caller's duty; `lipgnn.datasets` adds them.
 
     Reference: Lee et al., "Towards Deep Attention in Graph Neural Networks: Problems and Remedies", ICML 2023,
-    equations 8 to 11, and github.com/syleeheal/AERO-GNN.
+    as in github.com/syleeheal/AERO-GNN.
 
     Parameters
     ----------

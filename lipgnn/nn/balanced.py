@@ -19,7 +19,7 @@ def mirror_(weight: torch.Tensor, *, rows: int | None, columns: int | None) -> N
     what their U do. Within each head, so that it stays true when every head mixes nodes in its own way; the authors
     mirror across heads.
 
-    Reference: Mustafa, Bojchevski & Burkholz, "Are GATs Out of Balance?", NeurIPS 2023, section 3; after Balduzzi et
+    Reference: Mustafa, Bojchevski & Burkholz, "Are GATs Out of Balance?", NeurIPS 2023; after Balduzzi et
     al., "The Shattered Gradients Problem", ICML 2017.
 
     Parameters

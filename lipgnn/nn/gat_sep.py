@@ -30,7 +30,7 @@ class GATSepConv(GATConv):
     residual sum, which they have in the layer, are the network's (`--norm-place pre --residual identity --activation
     none` is their block).
 
-    Reference: Platonov et al., "A Critical Look at the Evaluation of GNNs under Heterophily", ICLR 2023, section 5, and
+    Reference: Platonov et al., "A Critical Look at the Evaluation of GNNs under Heterophily", ICLR 2023, as in
     github.com/yandex-research/heterophilous-graphs; after Zhu et al., "Beyond Homophily", NeurIPS 2020.
 
     Parameters
