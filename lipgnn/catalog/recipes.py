@@ -25,7 +25,8 @@ LINEAR_RECIPE: dict[str, Any] = {
     "heads": 1,
     "activation": "relu",
     "encoder_activation": "none",
-    "bias": "none",
+    # Theirs have none in the layers; BatchNorm takes it away again.
+    "bias": "layers",
     "dropout": 0.2,
     "layer_dropout": 0.2,
     "norm": "batch",
