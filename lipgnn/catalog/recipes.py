@@ -39,4 +39,4 @@ LINEAR_RECIPE: dict[str, Any] = {
     "select": "val_score",
 }
 """A learned linear residual and BatchNorm, for graphs whose neighbours are unlike each other: what Luo et al., "Classic
-GNNs are Strong Baselines", NeurIPS 2024, have for Minesweeper, but for the linear encoder, which is ours, and patience."""
+GNNs are Strong Baselines", NeurIPS 2024, have for Minesweeper; the encoder and the patience are ours."""
