@@ -123,6 +123,23 @@ def dot_scores(
     return scores
 
 
+def dynamic_scores(
+    edges: Edges, key: np.ndarray, query: np.ndarray, attn: np.ndarray, kappa: float | None = None, slope: float = 0.2
+) -> np.ndarray:
+    """Scores of GATv2, (E, H): raw, or of LipschitzNorm with this κ."""
+    num_heads = key.shape[1]
+    scores = np.zeros((len(edges), num_heads))
+    for h in range(num_heads):
+        for e, (j, i) in enumerate(edges):
+            for a, k, q in zip(attn[h], key[j, h], query[i, h], strict=True):
+                scores[e, h] += a * (k + q if k + q > 0 else slope * (k + q))
+            if kappa is not None:
+                longest = max(key[k, h] @ key[k, h] for k, target in edges if target == i)
+                divisor = kappa * math.sqrt(2 * (attn[h] @ attn[h]) * (longest + query[i, h] @ query[i, h]))
+                scores[e, h] = scores[e, h] / divisor if divisor else 0.0
+    return scores
+
+
 def attend(edges: Edges, scores: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Softmax over the in-edges of every node and head, then the weighted sum: (N, H, D) and (E, H)."""
     out = np.zeros_like(value)

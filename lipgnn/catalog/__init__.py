@@ -11,6 +11,7 @@ from lipgnn.catalog.network import ACTIVATIONS, INITS, KERNELS, MLPS, NORM_PLACE
 from lipgnn.catalog.norms import (
     ADDITIVE,
     DOT_PRODUCT,
+    DYNAMIC,
     FEATURE_NORMS,
     NO_NORM,
     SCORE_NORMS,
@@ -26,6 +27,7 @@ __all__ = [
     "ADDITIVE",
     "DATASETS",
     "DOT_PRODUCT",
+    "DYNAMIC",
     "FEATURE_FORMS",
     "FEATURE_NORMS",
     "INITS",

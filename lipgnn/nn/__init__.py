@@ -3,6 +3,7 @@
 from lipgnn.nn.attention import AttentionConv
 from lipgnn.nn.feature_linear import FeatureLinear
 from lipgnn.nn.gat import GATConv
+from lipgnn.nn.gatv2 import GATv2Conv
 from lipgnn.nn.gcn import GCNConv
 from lipgnn.nn.ggnn import GGNNConv
 from lipgnn.nn.gin import GINConv
@@ -15,6 +16,7 @@ __all__ = [
     "AttentionConv",
     "FeatureLinear",
     "GATConv",
+    "GATv2Conv",
     "GCNConv",
     "GGNNConv",
     "GINConv",

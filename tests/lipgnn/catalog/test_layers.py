@@ -42,7 +42,7 @@ def test_an_entry_that_says_nothing_has_nothing():
 
 
 def test_models_with():
-    assert catalog.models_with("attention") == ["gat", "gt"]
-    assert catalog.models_with("value_map") == ["gat", "gt", "gcn"]
-    assert catalog.models_with("linear_maps") == ["gat", "gt", "gcn", "gin"]
+    assert catalog.models_with("attention") == ["gat", "gatv2", "gt"]
+    assert catalog.models_with("value_map") == ["gat", "gatv2", "gt", "gcn"]
+    assert catalog.models_with("linear_maps") == ["gat", "gatv2", "gt", "gcn", "gin"]
     assert catalog.models_with("linear_skip") == ["gt"]
