@@ -180,23 +180,23 @@ def spectral_norm(matrix: torch.Tensor | np.ndarray) -> float:
 Attend = Callable[[dgl.DGLGraph, list[torch.Tensor]], torch.Tensor]
 
 
-def check_tied(attend: Attend, inputs: list[torch.Tensor], *, additive: bool) -> None:
+def check_tied(attend: Attend, inputs: list[torch.Tensor], form: str) -> None:
     """Assert that three sources of equal scores share the gradient of their target alike, however large the scores.
 
     Parameters
     ----------
     attend, inputs : as for `check_saturated`, of four nodes.
     """
-    for x in inputs[:1] if additive else inputs[1:]:
+    for x in inputs[1:] if form == "dot_product" else inputs[:1]:
         x[:3] = x[0].clone()
     leaves = [x.clone().requires_grad_() for x in inputs]
     out = attend(build([(0, 3), (1, 3), (2, 3)], nodes=4), leaves)
     given = normal(99, *out.shape, dtype=out.dtype)
-    of_values = torch.autograd.grad(out, leaves, given)[0 if additive else 2]
+    of_values = torch.autograd.grad(out, leaves, given)[2 if form == "dot_product" else 0]
     torch.testing.assert_close(of_values[:3], (given[3] / 3).expand(3, -1, -1), rtol=1e-6, atol=1e-6)
 
 
-def check_saturated(attend: Attend, inputs: list[torch.Tensor], *, additive: bool) -> None:
+def check_saturated(attend: Attend, inputs: list[torch.Tensor], form: str) -> None:
     """Assert that attention with huge scores copies one source, whose value gets the whole gradient, and scores none.
 
     That none is a difference of numbers as large as the features, which rounding must not leave anything of: residual
@@ -204,14 +204,16 @@ def check_saturated(attend: Attend, inputs: list[torch.Tensor], *, additive: boo
 
     Parameters
     ----------
-    attend : without a norm, by z, a_l and a_r with the slope 0.2, or by query, key and value.
+    attend : without a norm, by z, a_l and a_r or key, query and a with the slope 0.2, or by query, key and value.
     inputs : of seven nodes; the first is huge.
     """
     edges = [((i + step) % 7, i) for step in (0, 1, 3) for i in range(7)]
     wide = [x.double().numpy() for x in inputs]
-    if additive:
+    if form == "additive":
         scores = additive_scores(edges, wide[0], wide[1][0], wide[2][0])
         scores = np.where(scores > 0, scores, 0.2 * scores)
+    elif form == "dynamic":
+        scores = dynamic_scores(edges, *wide[:2], wide[2][0])
     else:
         scores = dot_scores(edges, *wide)
     by_target = scores.reshape(3, 7, -1)
@@ -223,8 +225,8 @@ def check_saturated(attend: Attend, inputs: list[torch.Tensor], *, additive: boo
     out = attend(build(edges, nodes=7), leaves)
     given = normal(99, *out.shape, dtype=out.dtype)
     *gradients, last = torch.autograd.grad(out, leaves, given)
-    of_values, of_scores = (gradients[0], [gradients[1], last]) if additive else (last, gradients)
-    value = inputs[0 if additive else 2]
+    of_values, of_scores = (last, gradients) if form == "dot_product" else (gradients[0], [gradients[1], last])
+    value = inputs[2 if form == "dot_product" else 0]
     torch.testing.assert_close(out.detach(), value[sources, all_heads], rtol=1e-6, atol=0)
     expected = np.zeros(value.shape)
     np.add.at(expected, (sources, all_heads), given.double().numpy())

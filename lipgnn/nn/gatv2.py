@@ -176,7 +176,7 @@ class GATv2Conv(AttentionConv):
 
     @property
     def _fits_kernels(self) -> bool:
-        return False
+        return super()._fits_kernels and self.leaky_relu.negative_slope >= 0
 
     def scores(self, graph: dgl.DGLGraph, key: torch.Tensor, query: torch.Tensor) -> torch.Tensor:
         """Normalized scores of all edges, (E, H, 1), from k (N, H, D) of sources and q (M, H, D) of targets."""
