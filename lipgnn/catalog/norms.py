@@ -57,7 +57,7 @@ _SOURCE = "lipgnn.norms.scores.source:SourceLipschitzNorm"
 
 SCORE_NORMS: dict[str, ScoreNormEntry] = {
     "lip": ScoreNormEntry(
-        "LipschitzNorm on the attention scores (Dasoulas et al. 2021)",
+        "LipschitzNorm on the attention scores (Dasoulas et al. 2021); for gatv2 an extension of ours",
         implementations={
             ADDITIVE: _LIPSCHITZ,
             DOT_PRODUCT: "lipgnn.norms.scores.dot_product:DotProductLipschitzNorm",

@@ -189,6 +189,33 @@ def test_u6_the_score_bound_is_attained(reference):
 
 
 @settings(max_examples=40, deadline=None)
+@given(data=st.data(), kappa=KAPPAS, seed=SEEDS, share=st.booleans(), power=st.floats(-6, 6))
+def test_u3_to_u6_of_gatv2(data, kappa, seed, share, power, reference):
+    """Features, maps and attention vector of any size; scores within 1/κ, and within √(2(1+s²))/κ of each other.
+
+    The latter is by (φ(x) − φ(y))² ≤ (1+s²)(x² + y²) for every channel of two arguments, whose lengths squared are at
+    most 2 (max_j ‖k_j‖² + ‖q_i‖²) each.
+    """
+    graph, t = data.draw(reference.graphs()), 10.0**power
+    x = uneven(reference, seed + 1, graph.num_nodes(), 4)
+    conv = GATv2Conv(4, 2, 3, norm="lip", kappa=kappa, bias=False, share_weights=share)
+    out, attention = reference.redraw(conv, seed=seed)(graph, x, get_attention=True)
+    key, query = (x @ conv.state_dict()[f"{name}.weight"].t() for name in ("fc_src", "fc_dst"))
+    scores = conv.scores(graph, key.view(-1, 3, 2), query.view(-1, 3, 2))
+    slack = 1 + 1e-12
+    assert scores.abs().max() <= slack / kappa
+    times_uniform = graph.in_degrees()[graph.edges()[1]].view(-1, 1, 1) * attention
+    span = math.exp(math.sqrt(2 * (1 + 0.2**2)) / kappa) * slack
+    assert 1 / span <= times_uniform.min() and times_uniform.max() <= span
+    torch.testing.assert_close(conv(graph, t * x), t * out, rtol=1e-9, atol=t * 1e-9)
+    with torch.no_grad():
+        for parameter in conv.parameters():
+            parameter *= t
+    again, weights = conv(graph, x, get_attention=True)
+    torch.testing.assert_close((again, weights), (t * out, attention), rtol=1e-9, atol=t * 1e-9)
+
+
+@settings(max_examples=40, deadline=None)
 @given(data=st.data(), complete=st.sampled_from(["loops", "entered"]), kappa=KAPPAS, seed=SEEDS)
 def test_u7_jacobian_of_every_node_and_of_the_graph(data, complete, kappa, seed, reference):
     """L_i ≤ e^{1/κ}/√n_i + 2√2/κ, and the whole graph ≤ sqrt(max_j Σ L_i²), which is `lipschitz_bound` for W = I."""

@@ -170,6 +170,6 @@ def test_the_device_is_not_waited_for(training, monkeypatch):
 
 
 def test_every_kind_of_layer_has_matrices_to_look_at():
-    for model in ("gat", "gt", "gcn", "gin", "ggnn"):
+    for model in ("gat", "gatv2", "gt", "gcn", "gin", "ggnn"):
         network = bare(5, 3, model=model, layers=2)
         assert all(any(p.dim() == 2 for p in block.parameters()) for block in network.blocks)
