@@ -170,6 +170,7 @@ FORMS = {
         real="kappa slope dropout",
         seed="seed",
     ),
+    "feature_dropout": form({"x": "size", "result": "size"}, whole="size threads", real="p", seed="seed"),
     "residual_elu": form(
         {"x": "size", "y": "size", "grad_out": "size", "result": "size"}, whole="size threads", real="scale"
     ),

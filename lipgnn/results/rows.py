@@ -26,19 +26,19 @@ _KINDS: dict[str, type] = {
     **{name: {"str": str, "int": int, "float": float}[field.type] for name, field in FIELDS.items()},
     **dict.fromkeys(RESULT_FIELDS, float),
     **dict.fromkeys(("epochs_run", "best_epoch", "epochs_to_90", "parameters", "threads"), int),
-    **dict.fromkeys(("run_id", "status", "metric", "fingerprint", "version", "command"), str),
+    **dict.fromkeys(("run_id", "status", "fingerprint", "version", "command"), str),
 }
 # The numbers of a run that a table can show, and those among them that are of the metric of its data.
 VALUES = tuple(name for name in RESULT_FIELDS if _KINDS[name] is not str)
 SCORES = tuple(name for name in VALUES if name.endswith("_score"))
-_REQUIRED = (*FIELDS, "run_id", "status", "metric")
+_REQUIRED = (*FIELDS, "run_id", "status")
 # What may differ between two computations of one run: where, when and how it was started.
 _MEANS = (*HOW, "threads")
 _INCIDENTAL = (*_MEANS, "seconds", "seconds_per_epoch", "peak_memory_mb", "version", "command")
 _ESSENTIAL = tuple(name for name in COLUMNS if name not in _INCIDENTAL)
 # What must be the same of them even where they were computed by other means, which round sums in another order; and by
 # how much their scores may differ then.
-_FIXED = tuple(name for name in _ESSENTIAL if name in (*FIELDS, "status", "metric", "parameters", "fingerprint"))
+_FIXED = tuple(name for name in _ESSENTIAL if name in (*FIELDS, "status", "parameters", "fingerprint"))
 _AGREEMENT = 0.02
 
 

@@ -22,7 +22,6 @@ from lipgnn.spec.run import FIELDS
 RESULT_FIELDS = (
     "run_id",
     "status",
-    "metric",
     "epochs_run",
     "best_epoch",
     "epochs_to_90",

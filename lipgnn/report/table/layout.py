@@ -12,8 +12,8 @@ from lipgnn.results.rows import Row
 from lipgnn.results.store import COLUMNS
 from lipgnn.spec.run import FIELDS
 
-# Fields that can make rows and columns; a run's metric, data and version are part of what it is.
-GROUPS = (*FIELDS, "metric", "fingerprint", "version")
+# Fields that can make rows and columns; a run's data and version are part of what it is.
+GROUPS = (*FIELDS, "fingerprint", "version")
 
 _CATALOG_ORDER = {
     "dataset": list(DATASETS),

@@ -1,4 +1,4 @@
-"""The forms of the library's functions are those that their headers declare."""
+"""The forms of the library's functions are those that the headers declare."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ KINDS = {"int64_t": ctypes.c_int64, "uint64_t": ctypes.c_uint64, "double": ctype
 
 
 def declared(name: str, folder) -> list[tuple[str, str]]:
-    """The members of a structure as its header has them: type and name."""
-    text = re.sub(r"//.*", "", (folder / f"{name}.h").read_text())
+    """The members of a structure as the headers have them: type and name."""
+    text = re.sub(r"//.*", "", "".join(header.read_text() for header in sorted(folder.glob("*.h"))))
     structure = "".join(part.capitalize() for part in name.split("_"))
     body = re.search(rf"struct {structure} {{(.*?)\n}};", text, re.DOTALL).group(1)
     members = []
@@ -27,7 +27,7 @@ def declared(name: str, folder) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("name", FORMS)
-def test_members_are_those_of_the_header_in_its_order(name, root):
+def test_members_are_those_of_the_headers_in_their_order(name, root):
     fields = [(kind, member) for member, kind in FORMS[name].structure._fields_]
     expected = declared(name, root / "lipgnn" / "kernels" / "native")
     assert [member for _, member in fields] == [member for _, member in expected]
