@@ -62,8 +62,8 @@ def _mean_over_columns(
 ) -> torch.Tensor:
     if labels.dim() == 1:
         # In double precision: two differences that are not equal stay so.
-        logits = (logits[:, 1].double() - logits[:, 0].double())[:, None]
-        labels = labels.double()[:, None]
+        scores = logits[:, 1].double() - logits[:, 0].double()
+        return torch.where(scores.isnan().any(), torch.nan, measure(scores, labels == 1))
     values = []
     for scores, truth in zip(logits.t(), labels.t(), strict=True):
         known = ~truth.isnan()
@@ -79,15 +79,15 @@ def _area(scores: torch.Tensor, yes: torch.Tensor) -> torch.Tensor:
     count = yes.sum().double()
     pairs = count * (len(scores) - count)
     # 0 / 0 where one kind is missing: NaN, which the mean leaves out.
-    return (ranks[yes].sum() - count * (count + 1) / 2) / pairs
+    return ((ranks * yes).sum() - count * (count + 1) / 2) / pairs
 
 
 def _precision(scores: torch.Tensor, yes: torch.Tensor) -> torch.Tensor:
-    hits = scores[yes].contiguous()
-    let_in = len(scores) - torch.searchsorted(scores.sort().values, hits)
-    right = len(hits) - torch.searchsorted(hits.sort().values, hits)
-    # The mean of nothing is NaN where there is no yes; where there is no no, there is nothing to rank.
-    mean = (right.double() / let_in.double()).mean()
+    let_in = len(scores) - torch.searchsorted(scores.sort().values, scores)
+    of_yes = scores.masked_fill(~yes, -torch.inf).sort().values
+    right = len(scores) - torch.searchsorted(of_yes, scores)
+    # 0 / 0 where there is no yes: NaN. Where there is no no, there is nothing to rank.
+    mean = (right.double() / let_in.double() * yes).sum() / yes.sum()
     return torch.where(yes.all(), torch.nan, mean)
 
 
