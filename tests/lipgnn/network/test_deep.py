@@ -89,6 +89,7 @@ def _weight(model: str) -> str:
     """The name of the weight that every message of a layer passes."""
     return {
         "gat": "fc.weight",
+        "gatv2": "fc_src.weight",
         "gt": "value.weight",
         "gcn": "weight",
         "gin": "apply_func.0.weight",
