@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
 from lipgnn.errors import DataError
-from lipgnn.results.rows import Row
+from lipgnn.results.columns import Row
 from lipgnn.results.store import Store
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.study import identity

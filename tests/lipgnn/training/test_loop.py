@@ -6,8 +6,9 @@ import pytest
 import torch
 
 from lipgnn.errors import DataError, Interrupted, RunFailed, UsageError
+from lipgnn.results.columns import COLUMNS
 from lipgnn.results.recordings import RECORDS, read_recording
-from lipgnn.results.store import COLUMNS, Store
+from lipgnn.results.store import Store
 from lipgnn.tasks.saved import load_model
 from lipgnn.training import loop as module
 from lipgnn.training.loop import Finished, Started, train
