@@ -53,8 +53,8 @@ def test_states_come_from_the_store(store, runs, publish):
     "options, expected",
     [({"retry": ["failed"]}, [2, 3]), ({"retry": ["diverged"]}, [1, 3]), ({"force": True}, [0, 1, 2, 3])],
 )
-def test_what_is_computed_again_is_asked_for(store, runs, options, expected):
-    test_states_come_from_the_store(store, runs)
+def test_what_is_computed_again_is_asked_for(store, runs, options, expected, publish):
+    test_states_come_from_the_store(store, runs, publish)
     plan = make_plan(runs, store, **options)
     assert [planned.spec for planned in plan.to_run] == [runs[k] for k in expected]
 
