@@ -15,8 +15,8 @@ class SpectralBound(nn.Module):
         cap:  Ŵ = W · min(1, c/σ),     fix:  Ŵ = W · c/σ,     σ = uᵀWv
 
     u and v are the singular vectors of the largest singular value. They come from a decomposition after every step of
-    training (`advance_all`), are kept beside W and saved with it; so σ is that value, up to rounding, whenever a network
-    is trained, evaluated or saved. Power iteration would follow weights that turn quickly some percent behind.
+    training (`advance_all`), are kept beside W and saved with it; so σ is that value, up to rounding, whenever a
+    network is trained, evaluated or saved. Power iteration would follow weights that turn quickly some percent behind.
 
     Where a further parametrization follows, the bound is of what it is given: behind `NearIdentity` the map that acts
     is (1 − β) I + β Ŵ, whose largest singular value is at most 1 − β + β c.
