@@ -7,7 +7,19 @@ stands for a class says where it is ("module:Class"); it is imported when it is 
 from lipgnn.catalog.datasets import DATASETS, FEATURE_FORMS, UNDIRECTED, DatasetEntry, OgbEntry, dataset_entry
 from lipgnn.catalog.entry import Entry, check_name
 from lipgnn.catalog.layers import MODELS, LayerEntry, models_with
-from lipgnn.catalog.network import ACTIVATIONS, INITS, KERNELS, MLPS, NORM_PLACES, RESIDUALS, SKIPS, STACKS, SUMS
+from lipgnn.catalog.network import (
+    ACTIVATIONS,
+    BIASES,
+    INITS,
+    JUMPS,
+    KERNELS,
+    MLPS,
+    NORM_PLACES,
+    RESIDUALS,
+    SKIPS,
+    STACKS,
+    SUMS,
+)
 from lipgnn.catalog.norms import (
     ADDITIVE,
     DOT_PRODUCT,
@@ -24,11 +36,13 @@ from lipgnn.catalog.tasks import METRICS, TASKS, MetricEntry, find_task, task_of
 __all__ = [
     "ACTIVATIONS",
     "ADDITIVE",
+    "BIASES",
     "DATASETS",
     "DOT_PRODUCT",
     "FEATURE_FORMS",
     "FEATURE_NORMS",
     "INITS",
+    "JUMPS",
     "KERNELS",
     "METRICS",
     "MLPS",

@@ -11,6 +11,7 @@ RESIDUALS: dict[str, Entry] = {
     "initial": Entry(
         "a layer's output is mixed with the first features, by maps near the identity: GCNII (Chen et al. 2020)"
     ),
+    "linear": Entry("a layer's input is added to its output through a learned map, before norm and activation"),
     "gated": Entry("a layer's output is mixed with its input, in shares learned for every node (Shi et al. 2021)"),
 }
 # Those that add a layer's output to its input.
@@ -25,6 +26,18 @@ NORM_PLACES: dict[str, Entry] = {
 ACTIVATIONS = ("elu", "relu", "leaky-relu", "gelu", "tanh", "none")
 
 SKIPS = ("own", "none")
+
+BIASES: dict[str, Entry] = {
+    "layers": Entry("every layer has a bias"),
+    "none": Entry("only encoder and decoder have one, as in GCNII (Chen et al. 2020)"),
+}
+
+JUMPS: dict[str, Entry] = {
+    "none": Entry("the decoder is given the last layer's output"),
+    "sum": Entry("the decoder is given the sum of all layers' outputs"),
+    "concat": Entry("the decoder is given the outputs of all layers side by side (Xu et al. 2018)"),
+    "max": Entry("the decoder is given the largest output of all layers in every channel (Xu et al. 2018)"),
+}
 
 MLPS: dict[str, Entry] = {
     "none": Entry("no MLP"),

@@ -7,6 +7,7 @@ layers); that of a whole network, which bounded weights and residuals make usefu
 
 from __future__ import annotations
 
+import functools
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -67,31 +68,44 @@ def layer_bounds(network: DeepGNN, graph: dgl.DGLGraph) -> list[BlockBound]:
 
 
 def network_bound(network: DeepGNN, layers: Sequence[BlockBound]) -> NetworkBound:
-    """The bound of the whole from those of its blocks: ‖W_decoder‖₂ c_L ‖W_encoder‖₂ with
+    """The bound of the whole from those of its blocks: ‖W_decoder‖₂ c s ‖W_encoder‖₂ with
 
         c_0 = 1,   c_ℓ = value_ℓ · c_{ℓ−1} + start_ℓ
 
-    where c_ℓ bounds what the first ℓ blocks make of a change of the encoder's output.
+    where c_ℓ bounds what the first ℓ blocks make of a change of the encoder's output, and s is the largest slope of the
+    activation behind the encoder. The decoder is given the last output, so c = c_L; or, by `jk`, the sum of all, and
+    c = Σ c_ℓ; or all side by side, or the largest of all, neither of which changes by more than the root of the sum of
+    the squares of the changes: c² = Σ c_ℓ².
     """
-    encoder, decoder = spectral_norm(network.encoder.weight), spectral_norm(network.decoder.weight)
+    slope = largest_slope(network.encoder_activation)
+    encoder, decoder = slope.value * spectral_norm(network.encoder.weight), spectral_norm(network.decoder.weight)
     for number, bound in enumerate(layers, start=1):
         if bound.reason:
             return NetworkBound(math.inf, f"layer {number}: {bound.reason}", encoder, decoder)
-    log10 = 0.0
+    log10s = [0.0]
     for bound in layers:
-        log10 = _log10_of_sum(_log10(bound.value) + log10, _log10(bound.start))
+        log10s.append(_log10_of_sum(_log10(bound.value) + log10s[-1], _log10(bound.start)))
+    log10 = _joined(log10s[1:], network.jk)
     return NetworkBound(_log10(encoder) + log10 + _log10(decoder), None, encoder, decoder)
+
+
+def _joined(log10s: Sequence[float], jk: str) -> float:
+    """log10 of the bound of what the decoder is given, from those of the outputs of all layers."""
+    if jk == "none":
+        return log10s[-1]
+    power = 1 if jk == "sum" else 2
+    return functools.reduce(_log10_of_sum, [power * log10 for log10 in log10s]) / power
 
 
 def _plain(block: Block, graph: dgl.DGLGraph | None) -> BlockBound:
     """A block of the plain stack; the graph is None for an MLP, which has none.
 
-    none: ‖F‖;  identity, scaled: 1 + s‖F‖;  initial: (1 − α)‖F‖, and α‖V‖ through the start;  gated: none is known.
-    A norm after the sum and the MLP, a block itself, are factors.
+    none: ‖F‖;  identity, scaled: 1 + s‖F‖;  linear: ‖F‖ with ‖conv‖ + ‖W‖ in place of ‖conv‖;  initial: (1 − α)‖F‖,
+    and α‖V‖ through the start;  gated: none is known. A norm after the sum and the MLP, a block itself, are factors.
     """
     if block.gate is not None:
         return BlockBound.unknown("a gate multiplies what it weighs, which is not Lipschitz: use --residual identity")
-    branch = _branch(block, graph)
+    branch = _branch(block, graph, 0.0 if block.beside is None else spectral_norm(block.beside.weight))
     behind = [certified(block.sum_norm, graph), Bound(1.0) if block.mlp is None else _plain(block.mlp, None)]
     value, start = branch.value, 0.0
     if block.residual in SUMS:
@@ -120,9 +134,11 @@ def _reversible(block: ReversibleBlock, graph: dgl.DGLGraph) -> BlockBound:
     return BlockBound(spectral_norm(torch.tensor([[1, a], [b, 1 + a * b]], dtype=torch.float64, device="cpu")))
 
 
-def _branch(branch: Branch, graph: dgl.DGLGraph | None) -> Bound:
-    """‖conv‖ · ‖norm‖ · largest slope of the activation; dropout is off."""
-    return product([certified(branch.conv, graph), certified(branch.norm, graph), largest_slope(branch.activation)])
+def _branch(branch: Branch, graph: dgl.DGLGraph | None, beside: float = 0.0) -> Bound:
+    """(‖conv‖ + that of a map beside it) · ‖norm‖ · largest slope of the activation; dropout is off."""
+    conv = certified(branch.conv, graph)
+    linear = Bound(conv.value + beside, conv.reason)
+    return product([linear, certified(branch.norm, graph), largest_slope(branch.activation)])
 
 
 def _log10(value: float) -> float:

@@ -46,4 +46,5 @@ class PerturbedNetwork:
 
     def __call__(self, b: torch.Tensor) -> torch.Tensor:
         network = self.network
-        return network.decoder(network.run(network.blocks, self.graph, self._start + b @ self._directions))
+        x = network.encoder_activation(self._start + b @ self._directions)
+        return network.decoder(network.body(self.graph, x))

@@ -72,7 +72,7 @@ def _variant(network: DeepGNN, data: WholeData, off: tuple[str, ...]) -> Variant
     def look(module: nn.Module, arguments: tuple[Any, ...], y: torch.Tensor) -> None:
         found.append(rank_one_residual(y, labels))
 
-    handles = [part.register_forward_hook(look) for part in (network.encoder, *network.blocks)]
+    handles = [part.register_forward_hook(look) for part in (network.encoder_activation, *network.blocks)]
     try:
         with switched_off(network, off):
             logits = network(data.graph, data.features)

@@ -180,7 +180,7 @@ class _Layer:
 def _frozen(network: DeepGNN, graph: dgl.DGLGraph, x: torch.Tensor) -> tuple[torch.Tensor, Iterator[_Layer]]:
     """The input of the first layer, and the layers in float64, the attention of one at a time."""
     network = copy.deepcopy(network).double().eval()
-    start = network.encoder(x.double() if x.is_floating_point() else x)
+    start = network.encode(x.double() if x.is_floating_point() else x)
 
     def layers() -> Iterator[_Layer]:
         x = start
@@ -236,6 +236,8 @@ def _check(network: DeepGNN) -> None:
         (block.norm is not None or block.sum_norm is not None, "feature norms", "--norm none or --norm lip"),
         (block.mlp is not None, "MLPs", "--mlp none"),
         (block.gate is not None, "gates", "--residual identity"),
+        (block.residual == "linear", "maps beside the layers", "--residual identity"),
+        (network.jk != "none", "all layers joined for the decoder", "--jk none"),
         (block.residual == "initial", "the first features in every layer", "--residual identity"),
     )
     for met, what, use in obstacles:

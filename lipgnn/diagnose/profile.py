@@ -21,7 +21,8 @@ from lipgnn.diagnose.data import WholeData
 from lipgnn.measures import features as measures
 from lipgnn.measures.walk import component_count, components, second_eigenvalue
 from lipgnn.network.deep import DeepGNN
-from lipgnn.network.recompute import run_blocks
+from lipgnn.network.jumps import join
+from lipgnn.network.recompute import run_each
 from lipgnn.network.reversible import ReversibleBlock
 from lipgnn.nn.contract import acts_alike, is_local
 from lipgnn.runtime import dgl
@@ -95,10 +96,10 @@ def profile(network: DeepGNN, data: WholeData, *, certify: bool = False, every_l
     network.eval()
     watch = _Watch(network, data, step=1 if every_layer else math.ceil(len(network.blocks) / CLOSE_LAYERS))
     try:
-        x = network.encoder(data.features)
+        x = network.encode(data.features)
         # The blocks themselves, whatever the network would do to save memory: a reversible stack shows no layer.
-        x = run_blocks(network.blocks, data.graph, x, x if network.needs_start else None)
-        logits = network.decoder(x)
+        outputs = run_each(network.blocks, data.graph, x, x if network.needs_start else None)
+        logits = network.decoder(join(outputs, network.jk))
         loss = data.loss(logits)
         loss.backward()
         rows = watch.rows()

@@ -158,6 +158,7 @@ _FORMS = {
         real="kappa dropout",
         seed="seed",
     ),
+    "feature_dropout": _form({"x": "size", "result": "size"}, whole="size threads", real="p", seed="seed"),
     "residual_elu": _form(
         {"x": "size", "y": "size", "grad_out": "size", "result": "size"}, whole="size threads", real="scale"
     ),

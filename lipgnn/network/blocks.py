@@ -78,11 +78,14 @@ class Block(Branch):
         none:      x ← F(x)
         identity:  x ← x + F(x)
         scaled:    x ← x + F(x) / √L
+        linear:    x ← σ(norm( conv(dropout(x)) + W dropout(x) ))
         gated:     x ← β x + (1 − β) F(x), see Gate
         initial:   x ← σ(norm( (1 − α) conv(dropout(x)) + α V x⁰ ))
 
     With the factor 1/√L the sum of L layers starts, and stays, of the size of one; it lets one learning rate
     serve all depths (Hayou et al., "Stable ResNet", AISTATS 2021).
+
+    `linear` is that of Luo et al., "Classic GNNs are Strong Baselines", NeurIPS 2024.
 
     `initial` is the layer of GCNII, with x⁰ the output of the encoder and V the map of the convolution from features
     to what is added up, made NearIdentity; on a convolution P x V it is σ(((1 − α) P x + α x⁰) V) (Chen et al., "Simple
@@ -92,9 +95,10 @@ class Block(Branch):
     Parameters
     ----------
     parts, kernel, norm_first : of the branch.
-    residual : none, identity, scaled, gated or initial.
+    residual : none, identity, scaled, linear, gated or initial.
     scale : the factor of F(x) where x is added.
     sum_norm : a norm that acts after all that instead of within the branch, x ← norm(x + σ(conv(dropout(x)))).
+    beside : the map W of residual linear.
     gate : that of residual gated.
     alpha : α of residual initial.
     mlp : a further block that follows, of an Mlp; it is given no graph.
@@ -108,6 +112,7 @@ class Block(Branch):
         residual: str,
         scale: float = 1.0,
         sum_norm: nn.Module | None = None,
+        beside: nn.Linear | None = None,
         gate: Gate | None = None,
         alpha: float = 0.0,
         mlp: Block | None = None,
@@ -116,6 +121,7 @@ class Block(Branch):
         self.residual = residual
         self.scale = scale
         self.sum_norm = sum_norm
+        self.beside = beside
         self.gate = gate
         self.alpha = alpha
         self.mlp = mlp
@@ -135,6 +141,8 @@ class Block(Branch):
             x = add_activated(kept, self.activation, self.linear(graph, x), self.scale, self.kernel)
         elif self.residual == "initial":
             x = add_activated(None, self.activation, self._mixed(graph, x, start), 1.0, self.kernel)
+        elif self.residual == "linear":
+            x = add_activated(None, self.activation, self._with_map(graph, x), 1.0, self.kernel)
         elif self.gate is not None:
             x = self.gate(targets_of(graph, x), super().forward(graph, x))
         else:
@@ -146,6 +154,11 @@ class Block(Branch):
     def _mixed(self, graph: dgl.DGLGraph | Hop, x: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
         y = convolve(self.conv, graph, self._input(graph, x)).flatten(1)
         return self._normalized(graph, torch.lerp(y, self.conv.values(targets_of(graph, start)), self.alpha))
+
+    def _with_map(self, graph: dgl.DGLGraph | Hop, x: torch.Tensor) -> torch.Tensor:
+        x = self._input(graph, x)
+        y = convolve(self.conv, graph, x).flatten(1) + self.beside(targets_of(graph, x))
+        return self._normalized(graph, y)
 
     def extra_repr(self) -> str:
         return f"residual={self.residual!r}, scale={self.scale:.4g}, alpha={self.alpha:.4g}"

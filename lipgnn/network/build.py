@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import torch
@@ -14,6 +15,8 @@ from lipgnn.network.reversible import ReversibleBlock
 from lipgnn.nn import Mlp, bound_weights, initialize
 from lipgnn.nn.activations import ACTIVATIONS
 from lipgnn.nn.contract import maps_of
+from lipgnn.nn.dropout import FeatureDropout
+from lipgnn.nn.linear_map import LinearMap
 from lipgnn.norms import NearIdentity, feature_norm
 from lipgnn.spec.network import NetworkSpec
 from lipgnn.spec.weight_norm import parse_weight_norm
@@ -39,6 +42,7 @@ class Builder:
             residual=self.spec.residual,
             scale=self.spec.scale,
             sum_norm=self._norm(self.spec.width, "sum"),
+            beside=self._beside(self.spec.width) if self.spec.residual == "linear" else None,
             gate=Gate(self.spec.width, self.spec.layers) if self.spec.residual == "gated" else None,
             alpha=self.spec.alpha if self.spec.residual == "initial" else 0.0,
             mlp=None if self.spec.mlp == "none" else self._mlp_block(),
@@ -51,14 +55,14 @@ class Builder:
     def _parts(self, hidden: int, layer: int) -> tuple[nn.Module | None, ...]:
         width = hidden * self.spec.heads
         conv = MODELS[self.spec.model].load().from_spec(self.spec, width)
-        self._prepare(conv)
+        self._prepare(maps_of(conv))
         if self.spec.residual == "initial":
             conv.value_map.add(NearIdentity(math.log(self.spec.beta / layer + 1)))
         return self._around(conv, ACTIVATIONS[self.spec.activation](), width)
 
     def _mlp_block(self) -> Block:
-        mlp = Mlp(self.spec.width, 2 * self.spec.width, ACTIVATIONS[self.spec.activation]())
-        self._prepare(mlp)
+        mlp = Mlp(self.spec.width, 2 * self.spec.width, ACTIVATIONS[self.spec.activation](), self.spec.bias == "layers")
+        self._prepare(maps_of(mlp))
         # Where the layer keeps its input in some other way, a plain sum does for its MLP.
         residual = self.spec.residual if self.spec.residual in (*SUMS, "none") else "identity"
         parts = self._around(mlp, nn.Identity(), self.spec.width)
@@ -70,15 +74,26 @@ class Builder:
             sum_norm=self._norm(self.spec.width, "sum"),
         )
 
-    def _prepare(self, conv: nn.Module) -> None:
-        """Draw and bound its linear maps, in this order: a bound starts from the weights as they are."""
-        initialize(maps_of(conv), self.spec.init)
+    def _beside(self, width: int) -> nn.Linear:
+        """The map of residual linear; the layer itself has the bias."""
+        linear = nn.Linear(width, width, bias=False)
+        self._prepare([LinearMap(linear, last=True)])
+        return linear
+
+    def _prepare(self, maps: Sequence[LinearMap]) -> None:
+        """Draw and bound linear maps, in this order: a bound starts from the weights as they are."""
+        initialize(maps, self.spec.init)
         if norm := parse_weight_norm(self.spec.weight_norm):
-            bound_weights(maps_of(conv), norm, self.spec.layers)
+            bound_weights(maps, norm, self.spec.layers)
 
     def _around(self, conv: nn.Module, activation: nn.Module, width: int) -> tuple[nn.Module | None, ...]:
         """What a branch is made of: dropout, convolution, norm, activation."""
-        return nn.Dropout(self.spec.layer_dropout), conv, self._norm(width, "branch", "pre"), activation
+        return (
+            FeatureDropout(self.spec.layer_dropout, self.spec.kernel),
+            conv,
+            self._norm(width, "branch", "pre"),
+            activation,
+        )
 
     def _norm(self, width: int, *places: str) -> nn.Module | None:
         """A feature norm, if there is one and it acts at one of these places."""

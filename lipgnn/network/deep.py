@@ -9,11 +9,15 @@ from torch import nn
 
 from lipgnn.errors import UsageError
 from lipgnn.network.build import Builder
+from lipgnn.network.edge_dropout import EdgeDropout
 from lipgnn.network.hops import Graphs
-from lipgnn.network.recompute import run_blocks, run_recomputing
+from lipgnn.network.jumps import join
+from lipgnn.network.recompute import run_blocks, run_each, run_recomputing
 from lipgnn.network.reversible import run_reversible
 from lipgnn.nn import FeatureLinear
+from lipgnn.nn.activations import ACTIVATIONS
 from lipgnn.nn.contract import attention_of
+from lipgnn.nn.dropout import FeatureDropout
 from lipgnn.runtime import dgl
 from lipgnn.spec.network import NetworkSpec
 
@@ -28,19 +32,21 @@ def linear_encoder(spec: NetworkSpec, in_feats: int) -> nn.Module:
 
 def linear_head(spec: NetworkSpec, num_classes: int) -> nn.Module:
     """A linear map to the logits."""
-    return nn.Linear(spec.width, num_classes)
+    return nn.Linear(spec.decoder_width, num_classes)
 
 
 def unbiased_head(spec: NetworkSpec, num_classes: int) -> nn.Module:
     """The same without a bias."""
-    return nn.Linear(spec.width, num_classes, bias=False)
+    return nn.Linear(spec.decoder_width, num_classes, bias=False)
 
 
 class DeepGNN(nn.Module):
     """Encoder, `layers` blocks of one kind, decoder: logits for every node.
 
-    `dropout` acts before the encoder and before the decoder; `layer_dropout` before every layer, as papers on shallow
-    networks have it, leaves little to learn from after ten of them.
+        x⁰ = σ_enc(encoder(x)),   x^ℓ = block_ℓ(x^{ℓ−1}),   logits = decoder(join(x¹ … x^L))
+
+    with the last layer's output alone for the join unless `jk` says otherwise. `dropout` acts before the encoder and
+    before the decoder; `layer_dropout` acts before every layer.
 
     Parameters
     ----------
@@ -65,12 +71,15 @@ class DeepGNN(nn.Module):
     ):
         super().__init__()
         self.encoder = encoder(spec, in_feats)
+        self.encoder_activation = ACTIVATIONS[spec.encoder_activation]()
+        self.edge_dropout = EdgeDropout(spec.edge_dropout)
         builder = Builder(spec)
         self.blocks = nn.ModuleList(builder.block(layer) for layer in range(1, spec.layers + 1))
-        self.dropout = nn.Dropout(spec.dropout)
+        self.dropout = FeatureDropout(spec.dropout, spec.kernel)
         self.decoder = head(spec, num_classes)
         self.has_attention = any(attention_of(part) for part in self.blocks[0].parts)
         self.reversible = spec.stack == "reversible"
+        self.jk = spec.jk
         self.needs_start = spec.residual == "initial"
         self.recompute_every = spec.recomputed_blocks
         for linear in (self.encoder, self.decoder):
@@ -81,7 +90,19 @@ class DeepGNN(nn.Module):
 
     def forward(self, graph: Graphs, x: torch.Tensor) -> torch.Tensor:
         """Features (N, F) → logits (N, C), of the targets of the last hop where there is one for every layer."""
-        return self.decoder(self.dropout(self.run(self.blocks, graph, self.encoder(x))))
+        return self.decoder(self.dropout(self.body(self.edge_dropout(graph), self.encode(x))))
+
+    def encode(self, x: torch.Tensor) -> torch.Tensor:
+        """Features (N, F) → what the first block is given, (N, W)."""
+        return self.encoder_activation(self.encoder(x))
+
+    def body(self, graph: Graphs, x: torch.Tensor) -> torch.Tensor:
+        """What the first block is given (N, W) → what the decoder is given, (N, W), or (N, L·W) with jk concat."""
+        if self.jk == "none":
+            return self.run(self.blocks, graph, x)
+        recompute = self.recompute_every > 0 and self.training and torch.is_grad_enabled()
+        start = x if self.needs_start else None
+        return join(run_each(self.blocks, graph, x, start, recompute=recompute), self.jk)
 
     def run(
         self, blocks: Sequence[nn.Module], graph: Graphs, x: torch.Tensor, start: torch.Tensor | None = None
@@ -115,7 +136,7 @@ class DeepGNN(nn.Module):
         if not self.has_attention:
             raise UsageError("The layers of this network have no attention weights.")
         weights = []
-        x = start = self.encoder(x)
+        x = start = self.encode(x)
         for block in self.blocks:
             weights.append(block.attention(graph, x))
             x = self.run([block], graph, x, start)

@@ -11,7 +11,9 @@ import torch
 from torch import nn
 from torch.utils.checkpoint import checkpoint
 
-from lipgnn.network.hops import Graphs, inputs_of, per_block, targets_of
+from lipgnn.network.hops import Graphs, Hop, inputs_of, per_block, targets_of
+from lipgnn.network.jumps import carried
+from lipgnn.runtime import dgl
 
 
 @dataclass(frozen=True)
@@ -93,17 +95,46 @@ def run_recomputing(
     graphs = per_block(graph, len(blocks))
     first, end_of_first = 0, len(blocks) % every or every
     for end in range(end_of_first, len(blocks), every):
-        segment = blocks[first:end]
-        x = checkpoint(
-            functools.partial(run_blocks, segment, graphs[first:end]),
-            x,
-            start,
-            use_reentrant=False,
-            # torch repeats the random numbers, but not the buffers.
-            context_fn=lambda segment=segment: (contextlib.nullcontext(), buffers_kept(*segment)),
-        )
+        x = _recomputed(blocks[first:end], graphs[first:end], x, start)
         if start is not None:
             for own in graphs[first:end]:
                 start = targets_of(own, inputs_of(own, start))
         first = end
     return run_blocks(blocks[first:], graphs[first:], x, start)
+
+
+def run_each(
+    blocks: Sequence[nn.Module],
+    graph: Graphs,
+    x: torch.Tensor,
+    start: torch.Tensor | None = None,
+    *,
+    recompute: bool = False,
+) -> list[torch.Tensor]:
+    """The outputs of all blocks, one after the other, (N, W) each; of the targets of the last, where there are hops.
+
+    Parameters
+    ----------
+    recompute : keep nothing of a block but its output, which is kept in any case.
+    """
+    outputs: list[torch.Tensor] = []
+    for number, (block, own) in enumerate(zip(blocks, per_block(graph, len(blocks)), strict=True), start=1):
+        run = _recomputed if recompute and number < len(blocks) else run_blocks
+        x = run([block], [own], x, start)
+        start = None if start is None else targets_of(own, inputs_of(own, start))
+        outputs = [*carried(outputs, own), x]
+    return outputs
+
+
+def _recomputed(
+    blocks: Sequence[nn.Module], graphs: Sequence[dgl.DGLGraph | Hop], x: torch.Tensor, start: torch.Tensor | None
+) -> torch.Tensor:
+    """These blocks one after the other, of which the input alone is kept."""
+    return checkpoint(
+        functools.partial(run_blocks, blocks, graphs),
+        x,
+        start,
+        use_reentrant=False,
+        # torch repeats the random numbers, but not the buffers.
+        context_fn=lambda: (contextlib.nullcontext(), buffers_kept(*blocks)),
+    )

@@ -13,6 +13,7 @@ from lipgnn.catalog import parse_norm
 from lipgnn.errors import UsageError
 from lipgnn.kernels import fused, implementation
 from lipgnn.kernels.native import MOST_HEADS
+from lipgnn.nn.dropout import draw_seed
 from lipgnn.nn.ends import Ends, Features, autocasting, cast, check_edge_weight, check_in_degrees
 from lipgnn.nn.softmax import edge_softmax
 from lipgnn.nn.spread import Spread, spread_of
@@ -68,7 +69,8 @@ class AttentionConv(nn.Module):
         """The layer of this network, from features of `width` channels to as many, all heads together."""
         score, _ = parse_norm(spec.norm)
         options = {"attn_drop": spec.attn_dropout, "norm": score, "kappa": spec.kappa, "kernel": spec.kernel}
-        return cls(width, width // spec.heads, spec.heads, **options, **more)
+        bias = spec.bias == "layers"
+        return cls(width, width // spec.heads, spec.heads, bias=bias, **options, **more)
 
     @property
     def local(self) -> bool:
@@ -282,13 +284,6 @@ def project(linear: nn.Linear, x: torch.Tensor, heads: int, *, heads_fastest: bo
     weight = linear.weight.unflatten(0, (heads, width)).transpose(0, 1).flatten(0, 1)
     bias = None if linear.bias is None else linear.bias.view(heads, width).t().flatten()
     return nn.functional.linear(x, weight, bias).unflatten(1, (width, heads)).transpose(1, 2)
-
-
-def draw_seed(dropout: nn.Dropout) -> int:
-    """A seed for dropout inside a kernel, from torch's generator; 0 where nothing is dropped."""
-    if not dropout.training or dropout.p == 0:
-        return 0
-    return int(torch.randint(2**63 - 1, (), device="cpu"))
 
 
 def _stacked(parts: Sequence[torch.Tensor | None], shape: torch.Size) -> torch.Tensor | None:

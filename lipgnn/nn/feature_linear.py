@@ -8,6 +8,7 @@ from torch import nn
 from lipgnn.kernels import fused, implementation
 from lipgnn.kernels.native import FLOATS
 from lipgnn.kernels.sparse import sparse_linear
+from lipgnn.nn.dropout import FeatureDropout
 
 
 class FeatureLinear(nn.Linear):
@@ -22,7 +23,7 @@ class FeatureLinear(nn.Linear):
 
     def __init__(self, in_feats: int, out_feats: int, dropout: float, kernel: str = "auto"):
         super().__init__(in_feats, out_feats)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = FeatureDropout(dropout, kernel)
         self.kernel = kernel
 
     def forward(self, x: torch.Tensor) -> torch.Tensor:

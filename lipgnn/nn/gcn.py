@@ -23,13 +23,13 @@ class GCNConv(dgl.nn.GraphConv):
     counts_out_edges = True
     keeps_statistics = False
 
-    def __init__(self, in_feats: int, out_feats: int):
-        super().__init__(in_feats, out_feats, norm="both", allow_zero_in_degree=True)
+    def __init__(self, in_feats: int, out_feats: int, bias: bool = True):
+        super().__init__(in_feats, out_feats, norm="both", bias=bias, allow_zero_in_degree=True)
 
     @classmethod
     def from_spec(cls, spec: NetworkSpec, width: int) -> GCNConv:
         """The layer of this network, from features of `width` channels to as many."""
-        return cls(width, width)
+        return cls(width, width, bias=spec.bias == "layers")
 
     @property
     def maps(self) -> list[LinearMap]:

@@ -28,19 +28,19 @@ class GINConv(dgl.nn.GINConv):
     counts_out_edges = False
     keeps_statistics = True
 
-    def __init__(self, in_feats: int, out_feats: int):
+    def __init__(self, in_feats: int, out_feats: int, bias: bool = True):
         mlp = nn.Sequential(
-            nn.Linear(in_feats, out_feats),
+            nn.Linear(in_feats, out_feats, bias=bias),
             nn.BatchNorm1d(out_feats),
             nn.ReLU(),
-            nn.Linear(out_feats, out_feats),
+            nn.Linear(out_feats, out_feats, bias=bias),
         )
         super().__init__(mlp, "sum", init_eps=-1)
 
     @classmethod
     def from_spec(cls, spec: NetworkSpec, width: int) -> GINConv:
         """The layer of this network, from features of `width` channels to as many."""
-        return cls(width, width)
+        return cls(width, width, bias=spec.bias == "layers")
 
     @property
     def maps(self) -> list[LinearMap]:

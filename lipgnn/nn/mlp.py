@@ -22,20 +22,22 @@ class Mlp(nn.Module):
     ----------
     width, inner : of input and output, and between the two maps.
     activation : σ.
+    bias : whether it has b₁ and b₂.
     """
 
     local = True
     counts_out_edges = False
     keeps_statistics = False
 
-    def __init__(self, width: int, inner: int, activation: nn.Module):
+    def __init__(self, width: int, inner: int, activation: nn.Module, bias: bool = True):
         super().__init__()
-        self.first = nn.Linear(width, inner)
+        self.first = nn.Linear(width, inner, bias=bias)
         self.activation = activation
-        self.second = nn.Linear(inner, width)
+        self.second = nn.Linear(inner, width, bias=bias)
         for linear in (self.first, self.second):
             nn.init.xavier_uniform_(linear.weight)
-            nn.init.zeros_(linear.bias)
+            if bias:
+                nn.init.zeros_(linear.bias)
 
     def forward(self, graph: dgl.DGLGraph | None, x: torch.Tensor) -> torch.Tensor:
         """(N, W) → (N, W)."""

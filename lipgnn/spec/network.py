@@ -6,8 +6,10 @@ from dataclasses import dataclass, fields
 
 from lipgnn.catalog import (
     ACTIVATIONS,
+    BIASES,
     FEATURE_NORMS,
     INITS,
+    JUMPS,
     KERNELS,
     MLPS,
     MODELS,
@@ -43,11 +45,18 @@ class NetworkSpec:
     hidden: int = option(_NETWORK, 8, "The width of one head; the network is heads × hidden wide.", low=1)
     heads: int = option(_NETWORK, 8, "The number of heads.", low=1)
     activation: str = option(_NETWORK, "elu", "The activation after every layer.", choices=ACTIVATIONS)
+    encoder_activation: str = option(
+        _NETWORK, "none", "The activation between the encoder and the first layer.", choices=ACTIVATIONS
+    )
+    bias: str = option(_NETWORK, "layers", "Where biases are learned.", catalog=BIASES)
     skip: str = option(_NETWORK, "own", "Whether gt layers have their own linear skip.", choices=SKIPS)
     mlp: str = option(_NETWORK, "none", "The MLP that follows every layer.", catalog=MLPS)
     dropout: float = option(_NETWORK, 0.6, "Dropout on the input of encoder and decoder.", low=0, below=1)
     layer_dropout: float = option(_NETWORK, 0.0, "Dropout on the input of every layer.", low=0, below=1)
     attn_dropout: float = option(_NETWORK, 0.0, "Dropout on the attention weights of every layer.", low=0, below=1)
+    edge_dropout: float = option(
+        _NETWORK, 0.0, "The share of edges that every training step leaves out, self-loops excepted.", low=0, below=1
+    )
     norm: str = option(
         _DEPTH,
         "lip",
@@ -68,6 +77,7 @@ class NetworkSpec:
     beta: float = option(
         _DEPTH, 0.5, "Layer l maps by (1−b) I + b W with b = log(beta/l + 1), with --residual initial.", low=0, high=10
     )
+    jk: str = option(_DEPTH, "none", "What the decoder sees of the layers (jumping knowledge).", catalog=JUMPS)
     init: str = option(_DEPTH, "glorot", "How the maps of a layer start.", catalog=INITS)
     stack: str = option(_DEPTH, "plain", "How blocks follow each other.", catalog=STACKS)
     kernel: str = option(_COMPUTE, "auto", "What computes the attention.", catalog=KERNELS)
@@ -90,6 +100,11 @@ class NetworkSpec:
     def width(self) -> int:
         """The width of the network throughout, whatever the kind of layer: kinds are compared at equal width."""
         return self.hidden * self.heads
+
+    @property
+    def decoder_width(self) -> int:
+        """The width of what the decoder is given."""
+        return self.width * (self.layers if self.jk == "concat" else 1)
 
     @property
     def scale(self) -> float:

@@ -19,7 +19,9 @@ class Parts(Protocol):
     weight_norm: str
     residual: str
     skip: str
+    bias: str
     init: str
+    jk: str
     mlp: str
     stack: str
 
@@ -124,6 +126,11 @@ def _check_layer(parts: Parts) -> None:
             f"--skip none takes away the linear skip of a layer, and {parts.model!r} has none of its own.",
             "Use --residual none to take away the residual.",
         )
+    if parts.bias == "none" and not entry.linear_maps:
+        raise UsageError(
+            f"--bias none takes away the biases of linear maps, and a layer of {parts.model!r} is none.",
+            f"Use model {', '.join(models_with('linear_maps'))}, or --bias layers.",
+        )
 
 
 def _check_reversible(parts: Parts) -> None:
@@ -133,6 +140,11 @@ def _check_reversible(parts: Parts) -> None:
     if parts.hidden % 2:
         raise UsageError(
             f"A reversible stack splits every head in two, and hidden is {parts.hidden}.", "Use an even --hidden."
+        )
+    if parts.jk != "none":
+        raise UsageError(
+            f"A reversible stack keeps the output of its last layer alone, and --jk {parts.jk} needs those of all.",
+            "Use --jk none, or --stack plain.",
         )
     if parts.mlp != "none":
         raise UsageError("A reversible stack has no MLPs.", "Use --mlp none, or --stack plain.")

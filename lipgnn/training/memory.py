@@ -18,6 +18,7 @@ from lipgnn.errors import RunFailed
 from lipgnn.memory import memory_in_use
 from lipgnn.network.deep import DeepGNN
 from lipgnn.network.hops import Graphs, per_block
+from lipgnn.network.jumps import carried, join
 from lipgnn.network.recompute import Randomness, buffers_kept
 
 # From here on a run is big, and its memory is told beforehand.
@@ -196,14 +197,18 @@ def _probe(
     network: DeepGNN, graph: Graphs, features: torch.Tensor, loss: Callable[[torch.Tensor], torch.Tensor], probed: int
 ) -> _Probe:
     with _Allocations() as allocations:
-        x = network.encoder(features)
+        x = network.encode(features)
+        outputs: list[torch.Tensor] = []
         boundary = x.nbytes
         kept = [allocations.now]
         for block, own in zip(network.blocks[:probed], per_block(graph, probed), strict=True):
             x = network.run([block], own, x)
+            outputs = [*carried(outputs, own), x] if network.jk != "none" else [x]
             kept.append(allocations.now)
-        value = loss(network.decoder(network.dropout(x)))
-        del x
+        # Those that were not computed are as large as the last.
+        outputs += [x] * (len(network.blocks) - probed)
+        value = loss(network.decoder(network.dropout(join(outputs, network.jk))))
+        del x, outputs
         torch.autograd.grad(value, [p for p in network.parameters() if p.requires_grad], allow_unused=True)
     # The last of two, or the mean of all; then no estimate goes beyond what was tried.
     block = kept[-1] - kept[-2] if probed <= _PROBED else (kept[-1] - kept[0]) // probed

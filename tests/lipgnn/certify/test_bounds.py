@@ -17,7 +17,7 @@ ATTENTION = ("gat", "gt")
 BOUNDED = [
     {"model": model, "residual": residual}
     for model in (*ATTENTION, "gcn", "gin")
-    for residual in ("none", "identity", "scaled", "initial")
+    for residual in ("none", "identity", "scaled", "linear", "initial")
     if not (model == "gin" and residual == "initial")
 ]
 BOUNDED += [{"mlp": "2x", "residual": residual} for residual in ("none", "identity", "initial")]
@@ -28,6 +28,7 @@ BOUNDED += [
     for place in ("branch", "sum", "pre")
     for residual in ("identity", "initial")
 ]
+BOUNDED += [{"jk": jk, "encoder_activation": "gelu", "bias": "none"} for jk in ("sum", "concat", "max")]
 BOUNDED += [{"model": model, "weight_norm": "fix:0.5", "residual": "identity"} for model in ("gat", "gt", "gcn", "gin")]
 
 
@@ -63,7 +64,7 @@ def test_no_jacobian_exceeds_the_bound(options, reference):
     bounds = layer_bounds(deep, graph)
     for seed in range(2):
         x = 10.0 ** (seed - 1) * reference.normal(seed, 7, 3)
-        start = inputs = deep.encoder(x).detach()
+        start = inputs = deep.encode(x).detach()
         first = {"start": start} if deep.needs_start else {}
         for block, bound in zip(deep.blocks, bounds, strict=True):
             of_input = reference.jacobian(partial(block, graph, **first), inputs)

@@ -81,6 +81,29 @@ def test_gated_blocks(reference):
     torch.testing.assert_close(deep(graph, x), by_hand(deep, graph, x, step))
 
 
+@pytest.mark.parametrize("norm", ["lip", "lip+layer"])
+def test_linear_adds_the_input_through_a_map_before_norm_and_activation(norm, reference):
+    graph, x = reference.small_graph(), reference.normal(0, 7, 3)
+    deep = network(reference, residual="linear", norm=norm)
+
+    def step(layer, block, x, start):
+        y = block.conv(graph, x).flatten(1) + x @ block.beside.weight.t()
+        return torch.nn.functional.elu(y if block.norm is None else block.norm(graph, y))
+
+    torch.testing.assert_close(deep(graph, x), by_hand(deep, graph, x, step))
+
+
+def test_linear_maps_see_what_the_layer_sees_and_are_bounded_like_its_own(reference):
+    deep = network(reference, residual="linear", layer_dropout=0.5, weight_norm="fix:0.5").train()
+    block, seen = deep.blocks[0], []
+    for part in (block.conv, block.beside):
+        part.register_forward_pre_hook(lambda _, given: seen.append(given[-1]))
+    deep(reference.small_graph(), reference.normal(0, 7, 3))
+    assert seen[0] is seen[1] and (seen[0] == 0).any()
+    fresh = bare(3, 2, layers=2, hidden=2, heads=2, residual="linear", weight_norm="fix:0.5").eval()
+    assert torch.linalg.matrix_norm(fresh.blocks[0].beside.weight, ord=2).item() == pytest.approx(0.5, rel=1e-4)
+
+
 @pytest.mark.parametrize("residual", ["none", "identity", "scaled", "gated", "initial"])
 def test_an_mlp_follows_every_layer_with_a_residual_wherever_the_layer_has_one(residual, reference):
     graph, x = reference.small_graph(), reference.normal(0, 7, 3)
@@ -114,7 +137,7 @@ def test_a_norm_first_leaves_the_residual_alone(mlp, reference):
     torch.testing.assert_close(tuple(first.spread(graph, deep.encoder(x))), tuple(spread_of(graph, weights)))
 
 
-@pytest.mark.parametrize("residual", ["gated", "initial", "identity"])
+@pytest.mark.parametrize("residual", ["gated", "initial", "identity", "linear"])
 @pytest.mark.parametrize("mlp", ["none", "2x"])
 def test_blocks_on_hops_are_blocks_on_their_targets(residual, mlp, reference):
     graph = reference.build([(0, 0), (1, 1), (2, 2), (1, 0), (2, 0), (2, 1), (0, 1)], nodes=3)

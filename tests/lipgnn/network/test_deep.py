@@ -111,6 +111,29 @@ def test_the_stack_is_the_composition_of_its_parts(residual, model, norm, refere
     torch.testing.assert_close(deep(graph, x), expected)
 
 
+@pytest.mark.parametrize("model", models_with("linear_maps"))
+def test_without_biases_encoder_and_decoder_alone_have_them(model, reference):
+    norm = "lip" if model in ATTENTION_MODELS else "none"
+    deep = bare(3, 2, model=model, layers=2, hidden=2, heads=2, norm=norm, mlp="2x", residual="linear", bias="none")
+    found = [name for name, parameter in deep.named_parameters() if name.endswith("bias") and "norm" not in name]
+    # The bias of GIN's BatchNorm is that of a norm.
+    assert [name for name in found if "apply_func.1." not in name] == ["encoder.bias", "decoder.bias"]
+    out = deep(reference.small_graph(), reference.normal(0, 7, 3, dtype=torch.float32))
+    nn.functional.cross_entropy(out, torch.arange(7) % 2).backward()
+    assert all(parameter.grad is not None for parameter in deep.parameters())
+
+
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_an_activation_may_stand_behind_the_encoder(form, reference):
+    graph, x = reference.small_graph(), reference.normal(0, 7, 3)
+    deep = network(reference, encoder_activation="relu").eval()
+    first = (x @ deep.encoder.weight.t() + deep.encoder.bias).clamp(min=0)
+    seen = []
+    deep.blocks[0].register_forward_pre_hook(lambda _, given: seen.append(given[1]))
+    deep(graph, x.to_sparse() if form == "sparse" else x)
+    torch.testing.assert_close(seen[0], first)
+
+
 def test_layers_share_no_weights(reference):
     deep = bare(3, 2, layers=3, hidden=2, heads=2, norm="lip+layer")
     pointers = [parameter.data_ptr() for parameter in deep.parameters()]

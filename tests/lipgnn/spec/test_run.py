@@ -17,8 +17,9 @@ CHOICES = [name for name, field in FIELDS.items() if "choices" in field.metadata
 def test_the_fields_are_those_of_the_contract_group_by_group():
     groups = {
         "data": "dataset split missing features",
-        "network": "model layers hidden heads activation skip mlp dropout layer_dropout attn_dropout",
-        "depth and norms": "norm kappa norm_place weight_norm residual alpha beta init stack",
+        "network": "model layers hidden heads activation encoder_activation bias skip mlp dropout layer_dropout "
+        "attn_dropout edge_dropout",
+        "depth and norms": "norm kappa norm_place weight_norm residual alpha beta jk init stack",
         "training": "lr weight_decay layer_weight_decay clip schedule batch_size fanout eval_every epochs patience "
         "select seed dtype",
         "compute": "kernel recompute_every device",

@@ -1,0 +1,34 @@
+"""Dropout of edges: every training step sees a thinner graph."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch.nn.modules.dropout import _DropoutNd
+
+from lipgnn.network.hops import Graphs, Hop
+from lipgnn.runtime import dgl
+
+
+class EdgeDropout(_DropoutNd):
+    """Leave out a share p of the edges in training, drawn anew in every step and the same in all layers.
+
+    Each direction of an edge is drawn on its own. Self-loops stay, so that no node is left without an in-edge, and so
+    do all nodes. Where there is a graph for every layer, each is thinned by itself.
+
+    Reference: Rong et al., "DropEdge: Towards Deep Graph Convolutional Networks on Node Classification", ICLR 2020.
+    """
+
+    def forward(self, graph: Graphs) -> Graphs:
+        """The graph, or the graphs of all layers, without the edges that were drawn."""
+        if not self.training or self.p == 0:
+            return graph
+        if isinstance(graph, Sequence):
+            return [self(own) for own in graph]
+        if isinstance(graph, Hop):
+            return replace(graph, graph=self(graph.graph))
+        sources, targets = graph.edges()
+        kept = (torch.rand(len(sources), device=sources.device) >= self.p) | (sources == targets)
+        return dgl.graph((sources[kept], targets[kept]), num_nodes=graph.num_nodes())
