@@ -11,7 +11,7 @@ import pytest
 
 from lipgnn.results.store import Store
 
-SEEDS = 6
+SEEDS = 4
 GRID = ["sweep", "--dataset", "planted", "--hidden", "2", "--heads", "2", "--layers", "2", "--patience", "0"]
 GRID += ["--seeds", f"0-{SEEDS - 1}", "--epochs", "60", "--save-every", "4", "--threads", "1", "--json"]
 MEASURED = ("seconds", "seconds_per_epoch", "peak_memory_mb")
@@ -83,7 +83,7 @@ def workers_in(folder):
 
 def test_kill_9_of_the_parent_twice(start, tmp_path, undisturbed):
     """Finished runs are kept, workers do not outlive the sweep, and the same command does the rest."""
-    for target in (1, 3):
+    for target in (1, 2):
         process = start("--jobs", "2")
         wait_until(lambda wanted=target: results_in(tmp_path) >= wanted)
         os.kill(process.pid, signal.SIGKILL)
