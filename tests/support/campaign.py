@@ -37,6 +37,10 @@ class Tally:
     doubled: int = 0
     different: int = 0
 
+    def wants(self, hits: int) -> bool:
+        """Whether there were fewer hits so far, and tries enough are left to hope for more."""
+        return self.hit < hits and self.tries < 10 * hits
+
     def clean(self) -> bool:
         return self.lost == self.doubled == self.different == 0
 
