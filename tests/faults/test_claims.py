@@ -117,10 +117,10 @@ def test_a_dead_claim_dated_in_the_future_does_not_hold_the_run(start, tmp_path)
     check_one_whole_run(tmp_path)
 
 
-def test_force_removes_nothing_outside_the_store(lipgnn, tmp_path):
+def test_force_removes_nothing_outside_the_store(invoke, tmp_path):
     """The folder of the run is a link to one that is dear to its owner."""
     small = [*RUN, "--epochs", "2"]
-    run_id = json.loads(lipgnn(*small, check=0).stdout)["run_id"]
+    run_id = json.loads(invoke(*small)[1])["run_id"]
     folder = tmp_path / "results" / "runs" / run_id
     dear = tmp_path / "dear"
     folder.rename(dear)
@@ -128,31 +128,31 @@ def test_force_removes_nothing_outside_the_store(lipgnn, tmp_path):
     before = sorted(path.name for path in dear.iterdir())
     folder.symlink_to(dear)
     for command in (small, [*small, "--force"]):
-        done = lipgnn(*command, check=4)
-        assert "is a link" in done.stderr and "Internal" not in done.stderr
+        code, _, err = invoke(*command)
+        assert code == 4 and "is a link" in err
     assert sorted(path.name for path in dear.iterdir()) == before
 
 
 @pytest.mark.parametrize("run_id", ["../../../dear", "/dear", "ab", "AB0000000000", "", 7, None, ["ab"], "a" * 300])
-def test_an_id_in_a_foreign_file_leads_nowhere(lipgnn, tmp_path, run_id, result_row, write_store):
+def test_an_id_in_a_foreign_file_leads_nowhere(invoke, tmp_path, run_id, result_row, write_store):
     row = result_row()
     folder = write_store(tmp_path / "results", [row]) / "runs" / row["run_id"]
     (folder / "result.json").write_text(json.dumps({"schema": 1, **row, "run_id": run_id}))
-    done = lipgnn("report", check=4)
-    assert "Internal" not in done.stderr
+    code, out, err = invoke("report")
+    assert (code, out) == (4, ""), err
 
 
 @pytest.mark.parametrize("run_id", ["../../dear", "/dear", "ab", "AB0000000000", "a" * 300])
-def test_an_id_in_a_foreign_table_leads_nowhere(lipgnn, tmp_path, run_id, result_row):
+def test_an_id_in_a_foreign_table_leads_nowhere(invoke, tmp_path, run_id, result_row):
     from lipgnn.results.store import to_csv
 
     (tmp_path / "r.csv").write_bytes(to_csv([result_row() | {"run_id": run_id}]))
-    done = lipgnn("report", "r.csv", check=4)
-    assert "column 'run_id'" in done.stderr
+    code, _, err = invoke("report", "r.csv")
+    assert code == 4 and "column 'run_id'" in err
 
 
-def test_a_network_too_large_is_a_sentence_with_its_size_and_a_note(lipgnn, tmp_path):
-    done = lipgnn("train", "--dataset", "planted", "--hidden", "100000", check=1)
-    assert "GB" in done.stderr and "weights" in done.stderr and "Internal" not in done.stderr
+def test_a_network_too_large_is_a_sentence_with_its_size_and_a_note(invoke, tmp_path):
+    code, _, err = invoke("train", "--dataset", "planted", "--hidden", "100000")
+    assert code == 1 and "GB" in err and "weights" in err and "Internal" not in err
     (note,) = tmp_path.glob("results/runs/*/failure.json")
     assert "GB" in json.loads(note.read_text())["reason"]
