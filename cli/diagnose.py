@@ -49,9 +49,7 @@ Examples:
     type=click.Choice(("epochs",)),
     help="Show how the run went, from what `lipgnn train --record similarity` kept.",
 )
-@click.option(
-    "--ablate", metavar="PART,…", help="Show accuracy and residual without these parts, too: skip, mlp, norm."
-)
+@click.option("--ablate", metavar="PART,…", help="Show score and residual without these parts, too: skip, mlp, norm.")
 @click.option(
     "--paths",
     is_flag=False,

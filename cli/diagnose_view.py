@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from cli import console
 from cli.options import results_words
+from lipgnn.catalog import METRICS
 from lipgnn.errors import UsageError
 from lipgnn.files import write_atomic
 from lipgnn.spec.run import RunSpec
@@ -82,7 +83,7 @@ def show_diagnosis(diagnosis: Diagnosis, results: Path, *, everything: bool) -> 
     for line in _below(found, len(rows) - len(shown)):
         console.note(line)
     if "ablation" in found:
-        _show_ablation(found["ablation"])
+        _show_ablation(found["ablation"], found["spec"]["metric"])
     if "paths" in found:
         _show_paths(found["paths"])
     console.print_next(*_next(found["model"], verdict, spec, results_words(results)))
@@ -150,7 +151,8 @@ def _note_left_out(count: int, what: str) -> None:
         console.note(f"{count} {what} are left out; --json and --csv have them.")
 
 
-def _show_ablation(variants: Sequence[Mapping[str, Any]]) -> None:
+def _show_ablation(variants: Sequence[Mapping[str, Any]], metric: str) -> None:
+    words = METRICS[metric].words if metric in METRICS else "score"
     layers = len(variants[0]["residuals"]) - 1
     shown = sorted({round(share * layers) for share in (0, 0.25, 0.5, 0.75, 1)})
     columns = ["without", *variants[0]["accuracy"], *(f"residual {layer}" for layer in shown)]
@@ -159,7 +161,7 @@ def _show_ablation(variants: Sequence[Mapping[str, Any]]) -> None:
         for one in variants
     )
     console.print_table(
-        columns, rows, title="The same weights with parts switched off: accuracy, and residual by layer"
+        columns, rows, title=f"The same weights with parts switched off: {words}, and residual by layer"
     )
 
 

@@ -15,6 +15,7 @@ from cli.options import GroupedCommand, debug_option, json_option, list_options,
 from cli.signals import StopRequest
 from cli.sweep_plan import show_plan
 from cli.sweep_view import SweepView, show_summary
+from lipgnn.catalog import cautions
 from lipgnn.errors import Interrupted
 from lipgnn.spec.grid import parse_lists
 from lipgnn.sweep.engines import ENGINES
@@ -108,7 +109,8 @@ def command(
     # What is left are the options of a run.
     request = SweepRequest(results, parse_lists(given, settings), retry=states, **which)
     prepared = prepare(request, os.environ, only_shown=dry_run)
-    for line in prepared.notes:
+    warned = cautions(planned.spec.dataset for planned in prepared.plan.runs)
+    for line in (*prepared.notes, *(f"Note: {caution}" for caution in warned)):
         console.note(line)
     if dry_run:
         show_plan(prepared.plan, prepared.other_scales, as_json=as_json)

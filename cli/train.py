@@ -22,7 +22,7 @@ from cli.options import (
 )
 from cli.progress import EpochProgress
 from cli.signals import StopRequest
-from lipgnn.catalog import METRICS, MODELS
+from lipgnn.catalog import METRICS, MODELS, cautions
 from lipgnn.results.recordings import RECORDS
 from lipgnn.results.store import Store
 from lipgnn.spec.run import FIELDS, RunSpec
@@ -107,6 +107,8 @@ def _run(resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: boo
     from lipgnn.tasks import load
 
     spec = resolved.spec
+    for caution in () if quiet else cautions([spec.dataset]):
+        console.note(f"Note: {caution}")
     dataset = load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
     ensure_writable(store.root)
 

@@ -11,7 +11,7 @@ import torch
 from lipgnn.errors import DataError
 from lipgnn.measures.features import attention_entropy
 from lipgnn.nn.spread import spread_of
-from lipgnn.tasks import TaskData, find_task, load
+from lipgnn.tasks import Task, TaskData, find_task, load
 from lipgnn.tasks.batches import logits_of
 from lipgnn.tasks.official import official_scores
 from lipgnn.tasks.saved import SavedModel
@@ -24,7 +24,7 @@ class Evaluation:
     Attributes
     ----------
     metric : the name of the score, one of `lipgnn.catalog.METRICS`.
-    accuracy : the metric on every part of the split: train, val, test.
+    accuracy : the metric on every part of the split: train, val, test; None where it has nothing to say of a part.
     official : the same by OGB's own evaluator, for its data sets; None for others.
     classes : for every class of the test part: name, support, precision, recall, f1 (None where undefined). None if
         labels are no classes.
@@ -56,7 +56,8 @@ def evaluate(saved: SavedModel, dataset: TaskData, device: torch.device) -> Eval
     batches = task.batches(saved.spec, dataset, device)
     logits, labels = logits_of(network, batches), batches.labels
     parts = {part: (logits[items], labels[items]) for part, items in batches.parts.items()}
-    found = {part: task.score(*both).item() if len(both[1]) else None for part, both in parts.items()}
+    metric = task.metric_for(saved.spec.metric)
+    found = {part: _score(task, metric, *both) for part, both in parts.items()}
     official = official_scores(dataset.name, parts)
     confusion = classes = entropy = None
     if task.has_classes:
@@ -71,7 +72,7 @@ def evaluate(saved: SavedModel, dataset: TaskData, device: torch.device) -> Eval
         attention = network.attention(graph, whole.features)
         found_entropy = (attention_entropy(graph, spread_of(graph, weights)).item() for weights in attention)
         entropy = [None if math.isnan(value) else value for value in found_entropy]
-    return Evaluation(task.metric, found, official, classes, confusion, entropy)
+    return Evaluation(metric, found, official, classes, confusion, entropy)
 
 
 def data_for(saved: SavedModel, dataset: str | None = None, split: str | None = None) -> TaskData:
@@ -95,6 +96,11 @@ def data_for(saved: SavedModel, dataset: str | None = None, split: str | None = 
             f"To evaluate on it all the same, say so: --dataset {spec.dataset}",
         )
     return data
+
+
+def _score(task: Task, metric: str, logits: torch.Tensor, labels: torch.Tensor) -> float | None:
+    value = task.score(logits, labels, metric).item() if len(labels) else math.nan
+    return None if math.isnan(value) else value
 
 
 def _check_shape(saved: SavedModel, dataset: TaskData) -> None:

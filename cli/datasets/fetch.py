@@ -1,4 +1,4 @@
-"""`lipgnn datasets fetch`: OGB's archives into the data directory."""
+"""`lipgnn datasets fetch`: data sets from the web into the data directory."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   lipgnn datasets fetch ogbn-arxiv
-  lipgnn datasets fetch ogbn-products ogbn-proteins
+  lipgnn datasets fetch minesweeper roman-empire coauthor-cs
 """
 
 
@@ -26,21 +26,24 @@ Examples:
 @json_option
 @debug_option
 def fetch(names: tuple[str, ...], force: bool, as_json: bool) -> int:
-    """Download data sets of OGB; the same command goes on where it was interrupted."""
-    from lipgnn.datasets.fetching.fetch import folder_of
+    """Download data sets; the same command goes on where it was interrupted.
+
+    They are those of OGB, of heterophilous-graphs such as minesweeper, and of gnn-benchmark such as coauthor-cs.
+    """
+    from lipgnn.datasets.fetching.fetch import place_of
 
     # A wrong name is refused before the first byte of a right one.
-    folders = {name: folder_of(name) for name in names}
+    places = {name: place_of(name) for name in names}
     rows = []
-    for name, folder in folders.items():
-        if folder.exists() and not force:
-            console.note(f"{name} is there already: {folder}; --force fetches it again.")
-            rows.append({"name": name, "status": "there", "folder": str(folder)})
+    for name, place in places.items():
+        if place.exists() and not force:
+            console.note(f"{name} is there already: {place}; --force fetches it again.")
+            rows.append({"name": name, "status": "there", "path": str(place)})
         else:
             rows.append(_fetch(name))
     if as_json:
         console.print_json(rows)
-    console.print_next(*(f"lipgnn datasets show {name}" for name in folders))
+    console.print_next(*(f"lipgnn datasets show {name}" for name in places))
     return 0
 
 
@@ -53,11 +56,11 @@ def _fetch(name: str) -> dict[str, Any]:
         console.note(f"  {line}")
     with ByteProgress(offer.size) as progress:
         digest = library.fetch(offer, progress)
-    console.note(f"Fetched {name}: {offer.folder}, archive sha256 {digest}")
+    console.note(f"Fetched {name}: {offer.place}, sha256 {digest}")
     return {
         "name": name,
         "status": "fetched",
-        "folder": str(offer.folder),
+        "path": str(offer.place),
         "url": offer.url,
         "size": offer.size,
         "sha256": digest,
@@ -65,7 +68,7 @@ def _fetch(name: str) -> dict[str, Any]:
 
 
 def _checksum(offer: Offer) -> str:
-    """What the archive is held against."""
+    """What the download is held against."""
     if offer.sha256:
         return f"sha256 {offer.sha256}, {'as published' if offer.published else 'as it was when first fetched here'}"
     way = "" if offer.url.startswith("https:") else ", and the way is not encrypted"
@@ -76,5 +79,5 @@ def _facts(offer: Offer) -> list[str]:
     return [
         f"size      {console.size(offer.size)}" + (f", {console.size(offer.have)} here already" if offer.have else ""),
         f"checksum  {_checksum(offer)}",
-        f"folder    {offer.folder}",
+        f"place     {offer.place}",
     ]

@@ -10,7 +10,7 @@ import click
 
 from cli import console
 from cli.options import debug_option, json_option
-from lipgnn.catalog import DATASETS, OgbEntry
+from lipgnn.catalog import DATASETS, FetchedEntry, cautions, dataset_entry
 from lipgnn.errors import DataError
 
 
@@ -48,11 +48,13 @@ def list_(as_json: bool) -> int:
     for name, entry in DATASETS.items():
         if entry.origin == "many graphs":
             console.note(f"Many graphs, made when they are trained on: {name} ({entry.description}).")
+        if entry.parameters:
+            console.note(f"Generated when it is asked for: {name}:{entry.parameters}.")
     here = {name for name, _, _ in available()}
     absent = [name for name in DATASETS if DATASETS[name].origin == "data directory" and name not in here]
     if absent:
         console.note(f"Known, but not in the data directory: {', '.join(absent)}.")
-    fetchable = [name for name in absent if isinstance(DATASETS[name], OgbEntry)]
+    fetchable = [name for name in absent if isinstance(DATASETS[name], FetchedEntry)]
     console.print_next("lipgnn datasets show cora", *(f"lipgnn datasets fetch {name}" for name in fetchable[:1]))
     return 0
 
@@ -91,7 +93,12 @@ def show(name: str, as_json: bool) -> int:
     console.print_panel(facts["name"], rows)
     columns = ("class", "name", "nodes")
     console.print_table(columns, ([row[column] for column in columns] for row in facts["classes"]))
-    split = [] if "public" in facts["splits"] else ["--split", next(iter(facts["splits"]), "random:0")]
+    for caution in cautions([name]):
+        console.note(f"Note: {caution}")
+    entry = dataset_entry(name)
+    usual = entry.defaults.get("split", "public") if entry else "public"
+    known = usual in facts["splits"] or usual.startswith("random:")
+    split = [] if known else ["--split", next(iter(facts["splits"]), "random:0")]
     features = [] if facts["features"] else ["--features", "svd"]
     console.print_next(shlex.join(["lipgnn", "train", "--dataset", name, *split, *features]))
     return 0

@@ -10,7 +10,7 @@ import click
 from cli import console
 from cli.datasets.show import available
 from cli.options import debug_option, json_option
-from lipgnn.catalog import DATASETS
+from lipgnn.catalog import DATASETS, DatasetEntry, FileEntry, dataset_entry
 from lipgnn.errors import DataError, LipgnnError, UsageError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def _verdict(name: str) -> dict[str, Any]:
     try:
         source = read(name)
         if name not in DATASETS or DATASETS[name].fingerprint is None:
-            return {"name": name, **_compared(source)}
+            return {"name": name, **_compared(source, dataset_entry(name))}
         fingerprint = identify(name)
     except UsageError:
         raise
@@ -52,10 +52,16 @@ def _verdict(name: str) -> dict[str, Any]:
     return {"name": name, "verdict": "whole", "detail": f"fingerprint {fingerprint}"}
 
 
-def _compared(source: Source) -> dict[str, str]:
-    """A data set without a known fingerprint: its files, if it was fetched, beside those that were unpacked."""
-    from lipgnn.datasets.fetching.fetch import changed_files
+def _compared(source: Source, entry: DatasetEntry | None) -> dict[str, str]:
+    """A data set without a known fingerprint: its file beside the published one, or its files as they were fetched."""
+    from lipgnn.datasets.fetching.download import sha256_of_file
+    from lipgnn.datasets.fetching.placing import changed_files
 
+    if isinstance(entry, FileEntry) and entry.sha256 and Path(source.origin).is_file():
+        digest = sha256_of_file(Path(source.origin))
+        if digest == entry.sha256:
+            return {"verdict": "whole", "detail": "the file as it is published"}
+        return {"verdict": "damaged", "detail": f"sha256 {digest}, and {entry.sha256} is published"}
     changed = changed_files(Path(source.origin))
     if changed is None:
         return {"verdict": "readable", "detail": f"{source.num_nodes:,} nodes"}

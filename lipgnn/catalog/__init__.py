@@ -4,7 +4,18 @@ Every list of valid names in the program, its help texts, error messages and tab
 stands for a class says where it is ("module:Class"); it is imported when it is first needed.
 """
 
-from lipgnn.catalog.datasets import DATASETS, FEATURE_FORMS, UNDIRECTED, DatasetEntry, OgbEntry, dataset_entry
+from lipgnn.catalog.datasets import (
+    DATASETS,
+    FEATURE_FORMS,
+    UNDIRECTED,
+    DatasetEntry,
+    FetchedEntry,
+    FileEntry,
+    OgbEntry,
+    cautions,
+    dataset_entry,
+    split_name,
+)
 from lipgnn.catalog.entry import Entry, check_name
 from lipgnn.catalog.layers import MODELS, LayerEntry, models_with
 from lipgnn.catalog.network import (
@@ -31,11 +42,12 @@ from lipgnn.catalog.norms import (
     fused_norms,
     parse_norm,
 )
-from lipgnn.catalog.tasks import METRICS, TASKS, MetricEntry, find_task, task_of
+from lipgnn.catalog.tasks import AUTO_METRIC, METRICS, TASKS, MetricEntry, find_task, task_of
 
 __all__ = [
     "ACTIVATIONS",
     "ADDITIVE",
+    "AUTO_METRIC",
     "BIASES",
     "DATASETS",
     "DOT_PRODUCT",
@@ -59,15 +71,19 @@ __all__ = [
     "DatasetEntry",
     "Entry",
     "FeatureNormEntry",
+    "FetchedEntry",
+    "FileEntry",
     "LayerEntry",
     "MetricEntry",
     "OgbEntry",
     "ScoreNormEntry",
+    "cautions",
     "check_name",
     "dataset_entry",
     "find_task",
     "fused_norms",
     "models_with",
     "parse_norm",
+    "split_name",
     "task_of",
 ]

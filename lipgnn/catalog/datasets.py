@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from lipgnn.catalog.entry import Entry
 
@@ -18,16 +20,54 @@ class DatasetEntry(Entry):
     source : who published it.
     fingerprint : of the data with its public split, for those that ship.
     edges : how many there are, self-loops included, where that should be known without reading the data.
+    parameters : what may follow the name and a colon, where that is another data set of the same family, which is
+        generated.
+    caution : a sentence for whoever uses it, if there is a reason for one.
     """
 
     origin: str = "data directory"
     source: str = ""
     fingerprint: str | None = None
     edges: int | None = None
+    parameters: str = ""
+    caution: str = ""
 
 
 @dataclass(frozen=True)
-class OgbEntry(DatasetEntry):
+class FetchedEntry(DatasetEntry):
+    """A data set that `lipgnn datasets fetch` downloads.
+
+    Attributes
+    ----------
+    url : what is downloaded: an archive, or one npz file.
+    largest : bytes that it has at most, about twice what its publishers say; a longer one is not downloaded.
+    sha256 : of that, where one is known.
+    """
+
+    url: str = ""
+    largest: int = 0
+    sha256: str | None = None
+
+
+@dataclass(frozen=True)
+class FileEntry(FetchedEntry):
+    """A data set that is published as one npz file.
+
+    Attributes
+    ----------
+    folder : of the data directory, where it may lie beside others of the same publishers.
+    """
+
+    folder: str = ""
+
+    @property
+    def file(self) -> str:
+        """The name of the published file."""
+        return self.url.rsplit("/", 1)[-1]
+
+
+@dataclass(frozen=True)
+class OgbEntry(FetchedEntry):
     """A node property prediction set of OGB; the facts are those of OGB's own list of them.
 
     Attributes
@@ -35,18 +75,15 @@ class OgbEntry(DatasetEntry):
     outputs : how many classes, or how many yes-or-no tasks where a node has several labels.
     several_labels : whether a node has a label for each of several tasks.
     directed : False where each pair is listed once and means both directions.
-    url : the archive that `lipgnn datasets fetch` downloads.
-    largest : bytes that the archive has at most, about twice what OGB says; a longer one is not downloaded.
-    sha256 : of that archive, where one is known; OGB publishes none.
     """
 
     outputs: int = 0
     several_labels: bool = False
     directed: bool = True
-    url: str = ""
-    largest: int = 0
-    sha256: str | None = None
 
+
+GEOM_GCN = "geom-gcn:"
+"""Before the number of a split of Geom-GCN's; of its own data sets the number will do."""
 
 _PLANETOID = "Planetoid (Yang et al. 2016), from LINQS (Sen et al. 2008)"
 
@@ -55,8 +92,50 @@ def _planetoid(description: str, fingerprint: str, edges: int) -> DatasetEntry:
     return DatasetEntry(description, origin="ships", source=_PLANETOID, fingerprint=fingerprint, edges=edges)
 
 
-def _geom_gcn(description: str) -> DatasetEntry:
-    return DatasetEntry(description, {"split": "geom-gcn:0"}, source="Geom-GCN (Pei et al. 2020)")
+def _geom_gcn(description: str, caution: str = "") -> DatasetEntry:
+    return DatasetEntry(description, {"split": f"{GEOM_GCN}0"}, source="Geom-GCN (Pei et al. 2020)", caution=caution)
+
+
+def _duplicates(name: str) -> str:
+    return (
+        f"Data set {name!r} contains pages twice, so that test nodes are among those trained on; "
+        f"{name + '-filtered'!r} is without them (Platonov et al. 2023)."
+    )
+
+
+def _heterophilous(
+    name: str,
+    description: str,
+    *,
+    megabytes: int,
+    sha256: str | None = None,
+    metric: str = "accuracy",
+    edges: int | None = None,
+    parameters: str = "",
+) -> FileEntry:
+    return FileEntry(
+        description,
+        # As its authors use it: features as they are, and the first of ten splits.
+        {"split": "0", "features": "raw"} | ({} if metric == "accuracy" else {"metric": metric}),
+        source="Platonov et al. 2023",
+        url=f"https://raw.githubusercontent.com/yandex-research/heterophilous-graphs/main/data/{name}.npz",
+        largest=megabytes * 10**6,
+        sha256=sha256,
+        edges=edges,
+        parameters=parameters,
+        folder="heterophilous",
+    )
+
+
+def _shchur(file: str, description: str, *, megabytes: int) -> FileEntry:
+    return FileEntry(
+        description,
+        {"split": "random:0"},
+        source="Shchur et al. 2018",
+        url=f"https://raw.githubusercontent.com/shchur/gnn-benchmark/master/data/npz/{file}.npz",
+        largest=megabytes * 10**6,
+        folder="gnn-benchmark",
+    )
 
 
 def _generated(description: str, edges: int | None = None, *, origin: str = "generated", source: str = "lipgnn"):
@@ -76,7 +155,7 @@ def _ogb(
     return OgbEntry(
         description,
         # Their features are vectors of real numbers: a sum of ones means nothing there.
-        {"features": "raw"},
+        {"features": "raw"} | ({"metric": "roc-auc"} if several_labels else {}),
         source="OGB (Hu et al. 2020)",
         outputs=outputs,
         edges=edges,
@@ -94,8 +173,58 @@ DATASETS: dict[str, DatasetEntry] = {
     "pubmed": _planetoid("citations between diabetes papers, 3 types", "29c28cc750352a49", 108365),
     "planted": _generated("a small planted partition, for tests and demonstrations", 3058),
     "complete": _generated("200 nodes, each linked to all: attention without a graph", 40000),
-    "chameleon": _geom_gcn("links between Wikipedia pages, 5 traffic classes"),
-    "squirrel": _geom_gcn("links between Wikipedia pages, 5 traffic classes"),
+    "minesweeper": _heterophilous(
+        "minesweeper",
+        "the mines of a 100 × 100 grid, of which half of the cells are open",
+        megabytes=5,
+        sha256="e664c8dacf1e8ac466c2c09ed4b237bd2c5541f47a6eae9c6092cb87f16412b3",
+        metric="roc-auc",
+        edges=88804,
+        parameters="SIZE[:SEED]",
+    ),
+    "roman-empire": _heterophilous(
+        "roman_empire", "words of an article, 18 syntactic roles", megabytes=60, edges=88516
+    ),
+    "amazon-ratings": _heterophilous(
+        "amazon_ratings", "products bought together, 5 mean ratings", megabytes=60, edges=210592
+    ),
+    "tolokers": _heterophilous(
+        "tolokers",
+        "workers on the same tasks, banned or not",
+        megabytes=20,
+        sha256="dacf3ac94cec53d03cd2adb5255c08b33dee1656c33ca8164a464bd9450a1667",
+        metric="roc-auc",
+        edges=1049758,
+    ),
+    "questions": _heterophilous(
+        "questions", "users who answer each other, active or not", megabytes=120, metric="roc-auc", edges=356001
+    ),
+    "chameleon-filtered": _heterophilous(
+        "chameleon_filtered",
+        "chameleon without duplicates, 5 traffic classes",
+        megabytes=20,
+        sha256="bf46f07e1fb5249280447e5fe3100f3e82fc4b93ad1e13ffcfdec924b6ac0bb5",
+    ),
+    "squirrel-filtered": _heterophilous(
+        "squirrel_filtered",
+        "squirrel without duplicates, 5 traffic classes",
+        megabytes=40,
+        sha256="f06370ffb3116c5de8b7a600005400b2293c025e0ce2f6916d8201a825505ac7",
+    ),
+    "actor": _heterophilous(
+        "actor",
+        "actors named on the same page, 5 types",
+        megabytes=60,
+        sha256="c350eef06b2c2a9bf8218be2b57cac6d4003d0922eb597a039e9123f75817816",
+    ),
+    "amazon-computers": _shchur(
+        "amazon_electronics_computers", "computers bought together, 10 categories", megabytes=60
+    ),
+    "amazon-photo": _shchur("amazon_electronics_photo", "cameras bought together, 8 categories", megabytes=30),
+    "coauthor-cs": _shchur("ms_academic_cs", "authors of joint papers in computer science, 15 fields", megabytes=80),
+    "coauthor-physics": _shchur("ms_academic_phy", "authors of joint papers in physics, 5 fields", megabytes=160),
+    "chameleon": _geom_gcn("links between Wikipedia pages, 5 traffic classes", _duplicates("chameleon")),
+    "squirrel": _geom_gcn("links between Wikipedia pages, 5 traffic classes", _duplicates("squirrel")),
     "film": _geom_gcn("actors named on the same page, 5 types"),
     "texas": _geom_gcn("links between university pages, 5 types"),
     "wisconsin": _geom_gcn("links between university pages, 5 types"),
@@ -126,6 +255,8 @@ DATASETS: dict[str, DatasetEntry] = {
     ),
 }
 
+_BY_FILE = {entry.file: entry for entry in DATASETS.values() if isinstance(entry, FileEntry)}
+
 UNDIRECTED = ":undirected"
 """Behind the name or path of a data set: every edge in both directions."""
 
@@ -138,5 +269,25 @@ FEATURE_FORMS: dict[str, Entry] = {
 
 
 def dataset_entry(dataset: str) -> DatasetEntry | None:
-    """What is known of a data set, whatever suffix its name has; None for a path or a name of the user's own."""
-    return DATASETS.get(dataset.removesuffix(UNDIRECTED))
+    """What is known of a data set, whatever suffix its name has; None for a name of the user's own.
+
+    A path is that of a data set if the file is called as the published one.
+    """
+    name = dataset.removesuffix(UNDIRECTED)
+    family = DATASETS.get(name.partition(":")[0])
+    if family and (family.parameters or name in DATASETS):
+        return family
+    return _BY_FILE.get(PurePath(name).name)
+
+
+def split_name(dataset: str, split: str) -> str:
+    """The name of a split, where it may be asked for by its number alone."""
+    entry = dataset_entry(dataset)
+    numbered = split.isascii() and split.isdecimal() and entry
+    return f"{GEOM_GCN}{split}" if numbered and entry.defaults.get("split", "").startswith(GEOM_GCN) else split
+
+
+def cautions(datasets: Iterable[str]) -> list[str]:
+    """What whoever uses these data sets should know, each sentence once."""
+    entries = (dataset_entry(dataset) for dataset in datasets)
+    return list(dict.fromkeys(entry.caution for entry in entries if entry and entry.caution))

@@ -21,17 +21,31 @@ class MetricEntry(Entry):
     words : its name in tables and figures.
     higher_is_better : its direction.
     perfect : the value beyond which nothing is left to learn.
+    ranks : whether it is about the order of yes-or-no answers: of two classes, or of several labels for every item.
+        The others are about the class that is predicted.
     """
 
     words: str = ""
     higher_is_better: bool = True
     perfect: float = 1.0
+    ranks: bool = False
 
 
 METRICS: dict[str, MetricEntry] = {
     "accuracy": MetricEntry("the share of items whose class is predicted", words="accuracy"),
-    "roc-auc": MetricEntry("the area under the ROC curve, the mean over the yes-or-no labels", words="ROC-AUC"),
+    "roc-auc": MetricEntry(
+        "the area under the ROC curve of two classes, or the mean over yes-or-no labels", words="ROC-AUC", ranks=True
+    ),
+    "average-precision": MetricEntry(
+        "the mean precision at every yes of two classes, or the mean over yes-or-no labels",
+        words="average precision",
+        ranks=True,
+    ),
+    "macro-f1": MetricEntry("the mean over the classes of the F1 of each", words="macro-F1"),
 }
+
+AUTO_METRIC = "auto"
+"""In the place of a metric: the one that the data set, or else its task, says."""
 
 # What can be predicted. Where the name of a data set, up to a colon, is the name of a task, the data is of that task;
 # all other data is of nodes, and of labels where a node turns out to have several.

@@ -14,7 +14,7 @@ from lipgnn.catalog import DATASETS, UNDIRECTED
 from lipgnn.datasets.dataset import Dataset, prepare
 from lipgnn.datasets.formats import detect
 from lipgnn.datasets.formats.npz import write_npz
-from lipgnn.datasets.generated import GENERATED
+from lipgnn.datasets.generated import FAMILIES, GENERATED
 from lipgnn.datasets.locate import MANY_GRAPHS, data_directory, locate
 from lipgnn.datasets.prepare import fingerprint, prepare_edges
 from lipgnn.datasets.source import Source, Split, damaged
@@ -85,8 +85,10 @@ def read(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None) 
         return dataclasses.replace(source, name=source.name + UNDIRECTED, directed=False)
     if name_or_path in GENERATED:
         return GENERATED[name_or_path]()
-    family = DATASETS.get(str(name_or_path).partition(":")[0])
-    if family and family.origin == MANY_GRAPHS:
+    family, colon, _ = str(name_or_path).partition(":")
+    if colon and family in FAMILIES:
+        return FAMILIES[family](str(name_or_path))
+    if family in DATASETS and DATASETS[family].origin == MANY_GRAPHS:
         raise UsageError(f"Data set {name_or_path!r} is many graphs and no single one.", "Train on it: it has no page.")
     path = locate(name_or_path, data_dir=data_dir)
     try:

@@ -9,7 +9,7 @@ from pathlib import Path
 import platformdirs
 
 import lipgnn
-from lipgnn.catalog import DATASETS, UNDIRECTED, OgbEntry
+from lipgnn.catalog import DATASETS, UNDIRECTED, FileEntry, OgbEntry
 from lipgnn.datasets.formats import readable, recognize
 from lipgnn.errors import DataError, UsageError, unknown_name
 
@@ -17,7 +17,8 @@ VARIABLE = "LIPGNN_DATA"
 SHIPS, IN_DIRECTORY, MANY_GRAPHS = "ships", "data directory", "many graphs"
 
 # Folders of the data directory that hold several data sets and are none themselves.
-_LAYOUTS = ("geom-gcn", "planetoid", "splits")
+_FILES = ("heterophilous", "gnn-benchmark")
+_LAYOUTS = ("geom-gcn", "planetoid", "splits", *_FILES)
 
 # Names become file names, so nothing but plain words: no separator, no dot, nothing to climb out with.
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_-]{0,63}", re.ASCII)
@@ -62,7 +63,9 @@ def locate(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None
     # The path of a Planetoid set, folder/ind.NAME, is no file itself but the beginning of eight.
     if os.path.exists(text) or os.path.exists(f"{text}.graph"):
         return Path(text)
-    base, colon, suffix = text.rpartition(":")
+    base, colon, suffix = text.partition(":")
+    if colon and base in DATASETS and DATASETS[base].parameters:
+        raise DataError(f"Data set {text!r} is made when it is loaded and has no file.")
     if colon and is_name(base) and (base in DATASETS or _in_directory(base, directory)):
         raise UsageError(f"Data set {base!r} has no form {suffix!r}.", f"Use {base + UNDIRECTED!r} or the name alone.")
     if named:
@@ -92,6 +95,9 @@ def _in_directory(name: str, directory: Path) -> Path | None:
         directory / "planetoid" / f"ind.{name}",
         directory / ogb_folder(name),
     ]
+    entry = DATASETS.get(name)
+    file = entry.file if isinstance(entry, FileEntry) else f"{ogb_folder(name)}.npz"
+    candidates += [directory / folder / file for folder in ("", *_FILES)]
     return next((path for path in candidates if recognize(path)), None)
 
 
@@ -102,7 +108,9 @@ def ogb_folder(name: str) -> str:
 
 def _remedy(name: str, directory: Path) -> str:
     entry = DATASETS[name]
-    if isinstance(entry, OgbEntry):
+    if isinstance(entry, FileEntry):
+        layout = f"Run `lipgnn datasets fetch {name}`, or put {entry.url} into {str(directory / entry.folder)!r}"
+    elif isinstance(entry, OgbEntry):
         unpacked = f"the folder in {entry.url} at {str(directory / ogb_folder(name))!r}"
         layout = f"Run `lipgnn datasets fetch {name}`, or put {unpacked}"
     else:

@@ -1,8 +1,8 @@
 """Choosing a split: one that comes with the data, one of Geom-GCN's, or a random one.
 
-Names: a split of the source, e.g. `public`; `geom-gcn:K`, also from split files in the data directory;
-`random:SEED` (20 training and 30 validation nodes a class, the rest for the test, as in Shchur et al. 2018)
-and `random:SEED:TRAIN:VAL` with other numbers a class.
+Names: a split of the source, e.g. `public`, or its number where the source has several; `geom-gcn:K`, also from split
+files in the data directory; `random:SEED` (20 training and 30 validation nodes a class, the rest for the test, as in
+Shchur et al. 2018) and `random:SEED:TRAIN:VAL` with other numbers a class.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lipgnn.catalog import UNDIRECTED
+from lipgnn.catalog import UNDIRECTED, split_name
 from lipgnn.datasets.formats.geom_gcn import read_split
 from lipgnn.datasets.locate import data_directory
 from lipgnn.datasets.source import UNKNOWN, Source, Split
@@ -32,6 +32,7 @@ def choose(source: Source, split: str, *, data_dir: Path | None = None) -> Split
     UsageError : no such split, or a class too small for a random one.
     DataError : a split file that is damaged or belongs to other data.
     """
+    split = split if split in source.splits else split_name(source.name, split)
     if split in source.splits:
         return source.splits[split]
     if match := _RANDOM.fullmatch(split):

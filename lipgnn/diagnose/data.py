@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import torch
 
+from lipgnn.catalog import AUTO_METRIC
 from lipgnn.runtime import dgl
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks import Task, TaskData, find_task
@@ -22,12 +24,14 @@ class WholeData:
     batch : what the network is called with, and the items it is asked about.
     labels : of these items.
     parts : where, among these items, those of every part of the split are.
+    metric : the one that the run asks for.
     """
 
     task: Task
     batch: Batch
     labels: torch.Tensor
     parts: dict[str, torch.Tensor]
+    metric: str = AUTO_METRIC
 
     @classmethod
     def of(cls, spec: RunSpec, dataset: TaskData, device: torch.device) -> WholeData:
@@ -36,7 +40,7 @@ class WholeData:
         batches = task.batches(spec, dataset, device)
         batch = batches.whole()
         places = {part: torch.isin(batch.items, items).nonzero().flatten() for part, items in batches.parts.items()}
-        return cls(task, batch, batches.labels[batch.items], places)
+        return cls(task, batch, batches.labels[batch.items], places, spec.metric)
 
     @property
     def graph(self) -> dgl.DGLGraph:
@@ -54,11 +58,12 @@ class WholeData:
         return self.task.loss(self.batch.of_items(logits)[train], self.labels[train])
 
     def accuracy(self, logits: torch.Tensor) -> dict[str, float | None]:
-        """The metric on every part of the split; None where it has no items, or the logits are not finite."""
+        """The metric on every part of the split; None where it says nothing, or the logits are not finite."""
         logits = self.batch.of_items(logits)
         return {part: self._score(logits[items], self.labels[items]) for part, items in self.parts.items()}
 
     def _score(self, logits: torch.Tensor, labels: torch.Tensor) -> float | None:
         if not len(labels) or not logits.isfinite().all():
             return None
-        return self.task.score(logits, labels).item()
+        value = self.task.score(logits, labels, self.metric).item()
+        return None if math.isnan(value) else value

@@ -9,6 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from lipgnn.catalog import AUTO_METRIC, METRICS
 from lipgnn.errors import UsageError
 from lipgnn.spec.run import RunSpec
 
@@ -137,7 +138,7 @@ def judge(
     rows : those of `profile`, L + 1 of them.
     spec : the run; options it has already, or cannot have, are then left out.
     second_eigenvalue, components : of the graph; evidence where rank is lost.
-    accuracy : by part of the split, of a network that was trained.
+    accuracy : the metric by part of the split, of a network that was trained.
     """
     found = [_exploding(rows), _lost(rows, "collapsed"), _vanishing(rows), _lost(rows, "over-smoothed")]
     findings = tuple(finding for finding in found if finding)
@@ -146,7 +147,7 @@ def judge(
     if "collapsed" in names:
         evidence += _walk(rows, second_eigenvalue, components)
     if accuracy and accuracy.get("train") is not None:
-        evidence.append(f"It is right on {accuracy['train']:.1%} of the training set{_test(accuracy)}.")
+        evidence.append(_success(accuracy, spec.metric if spec else "accuracy"))
     options = {option.words: option for name in names for option in _fitting(OPTIONS[name], spec)}
     return Verdict(findings, tuple(evidence), tuple(options.values()))
 
@@ -232,8 +233,13 @@ def _walk(rows: Sequence[Mapping[str, Any]], second_eigenvalue: float | None, co
     ]
 
 
-def _test(accuracy: Mapping[str, float | None]) -> str:
-    return "" if accuracy.get("test") is None else f" and on {accuracy['test']:.1%} of the test set"
+def _success(scores: Mapping[str, float | None], metric: str) -> str:
+    shares = {f"the {words} set": scores.get(part) for part, words in (("train", "training"), ("test", "test"))}
+    told = {words: f"{share:.1%}" for words, share in shares.items() if share is not None}
+    if metric in ("accuracy", AUTO_METRIC):
+        return f"It is right on {' and on '.join(f'{share} of {words}' for words, share in told.items())}."
+    parts = " and ".join(f"{share} on {words}" for words, share in told.items())
+    return f"Its {METRICS[metric].words} is {parts}."
 
 
 def _fitting(options: Sequence[Option], spec: RunSpec | None) -> list[Option]:

@@ -15,7 +15,6 @@ Row = dict[str, Any]
 RESULT_FIELDS = (
     "run_id",
     "status",
-    "metric",
     "epochs_run",
     "best_epoch",
     "epochs_to_90",
@@ -41,12 +40,12 @@ KINDS: dict[str, type] = {
     **{name: {"str": str, "int": int, "float": float}[field.type] for name, field in FIELDS.items()},
     **dict.fromkeys(RESULT_FIELDS, float),
     **dict.fromkeys(("epochs_run", "best_epoch", "epochs_to_90", "parameters", "threads"), int),
-    **dict.fromkeys(("run_id", "status", "metric", "fingerprint", "version", "command"), str),
+    **dict.fromkeys(("run_id", "status", "fingerprint", "version", "command"), str),
 }
 # The numbers of a run that a table can show, and those among them that are of the metric of its data.
 VALUES = tuple(name for name in RESULT_FIELDS if KINDS[name] is not str)
 SCORES = tuple(name for name in VALUES if name.endswith("_score"))
-_REQUIRED = (*FIELDS, "run_id", "status", "metric")
+_REQUIRED = (*FIELDS, "run_id", "status")
 # Whole numbers are below it, as those of other programs are.
 _MOST = 2**63
 

@@ -26,7 +26,7 @@ _INCIDENTAL = (*_MEANS, "seconds", "seconds_per_epoch", "peak_memory_mb", "versi
 _ESSENTIAL = tuple(name for name in COLUMNS if name not in _INCIDENTAL)
 # What must be the same of them even where they were computed by other means, which round sums in another order; and by
 # how much their scores may differ then.
-_FIXED = tuple(name for name in _ESSENTIAL if name in (*FIELDS, "status", "metric", "parameters", "fingerprint"))
+_FIXED = tuple(name for name in _ESSENTIAL if name in (*FIELDS, "status", "parameters", "fingerprint"))
 _AGREEMENT = 0.02
 
 

@@ -144,7 +144,7 @@ def runs_of(
 
 
 def parse_list(name: str, text: str) -> list[Any]:
-    """The values of one option in a list such as `2,5,10` or, for whole numbers, `0-4` and `2-30:4`.
+    """The values of one option in a list such as `2,5,10` or, where it takes whole numbers, `0-4` and `2-30:4`.
 
     Raises
     ------
@@ -154,7 +154,8 @@ def parse_list(name: str, text: str) -> list[Any]:
         raise unknown_name("option", name, FIELDS)
     values: list[Any] = []
     for item in text.split(","):
-        match = _RANGE.fullmatch(item.strip()) if FIELDS[name].type == "int" else None
+        numbered = FIELDS[name].type == "int" or FIELDS[name].metadata.get("or_number") is int
+        match = _RANGE.fullmatch(item.strip()) if numbered else None
         if match:
             first, last, step = (int(number or 1) for number in match.groups())
             if last < first or step < 1:

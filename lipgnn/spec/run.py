@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from lipgnn.catalog import FEATURE_FORMS, task_of
+from lipgnn.catalog import AUTO_METRIC, FEATURE_FORMS, METRICS, Entry, split_name, task_of
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.files import sha256
 from lipgnn.spec.network import NetworkSpec
@@ -26,6 +26,7 @@ SCHEMA = 2
 HOW = ("device", "kernel", "recompute_every")
 
 _DATA, _TRAINING, _COMPUTE = "data", "training", "compute"
+_METRICS = {AUTO_METRIC: Entry("the metric of the data set"), **METRICS}
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,11 +41,17 @@ class RunSpec(NetworkSpec):
     dataset: str = option(
         _DATA, "cora", "The data set: a name of `lipgnn datasets list`, a file or a folder; :undirected may follow."
     )
-    split: str = option(_DATA, "public", "The split: public, geom-gcn:K or random:SEED[:TRAIN:VAL] (per class).")
+    split: str = option(
+        _DATA,
+        "public",
+        "The split: public, a number, geom-gcn:K or random:SEED[:TRAIN:VAL] (per class).",
+        or_number=int,
+    )
     missing: float = option(
         _DATA, 0.0, "The share of nodes outside the training set whose features are erased.", low=0, high=1
     )
     features: str = option(_DATA, "row", "The form of the features.", catalog=FEATURE_FORMS)
+    metric: str = option(_DATA, AUTO_METRIC, "What a score is.", catalog=_METRICS)
     lr: float = option(_TRAINING, 0.005, "The learning rate of Adam.", low=1e-12, high=1e3)
     weight_decay: float = option(_TRAINING, 5e-3, "The L2 penalty of Adam.", low=0, high=1e3)
     layer_weight_decay: str = option(
@@ -75,7 +82,12 @@ class RunSpec(NetworkSpec):
         super().__post_init__()
         own = self.weight_decay_of_layers
         object.__setattr__(self, "layer_weight_decay", "same" if own == self.weight_decay else digits(own))
-        task_of(self.dataset).check(self)
+        object.__setattr__(self, "split", split_name(self.dataset, self.split))
+        task = task_of(self.dataset)
+        if self.metric == AUTO_METRIC:
+            # A name, so that one run has one id; of data that is known by its file alone, `measured` finds it.
+            object.__setattr__(self, "metric", task.metric_of(self.dataset) or AUTO_METRIC)
+        task.check(self)
 
     @property
     def weight_decay_of_layers(self) -> float:

@@ -6,6 +6,7 @@ import functools
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
+from lipgnn.catalog import AUTO_METRIC
 from lipgnn.errors import DataError
 from lipgnn.results.columns import Row
 from lipgnn.results.store import Store
@@ -97,6 +98,8 @@ def make_plan(
     runs = []
     for spec in specs:
         try:
+            if spec.metric == AUTO_METRIC:
+                spec = spec.with_values(metric=metric_of(spec.dataset))
             run_id = spec.run_id(fingerprint_of(spec.dataset, spec.split))
         except DataError:
             run_id = known.get(identity(spec.to_dict()), "")
@@ -124,6 +127,14 @@ def fingerprint_of(dataset: str, split: str) -> str:
     from lipgnn.tasks import identify
 
     return identify(dataset, split=split)
+
+
+@functools.lru_cache(maxsize=64)
+def metric_of(dataset: str) -> str:
+    """The metric of data that is known by its file alone, read once."""
+    from lipgnn.tasks import metric_of_data
+
+    return metric_of_data(dataset)
 
 
 def _noting(states: dict[str, str], stored: Iterator[Row], others: Iterable[Row]) -> Iterator[Row]:

@@ -8,10 +8,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from lipgnn import datasets
 from lipgnn.catalog import find_task, task_of
 from lipgnn.tasks.task import Task, TaskData
 
-__all__ = ["Task", "TaskData", "find_task", "identify", "load", "task_of"]
+__all__ = ["Task", "TaskData", "find_task", "identify", "load", "metric_of_data", "task_of"]
 
 
 def load(
@@ -38,3 +39,11 @@ def load(
 def identify(name: str, *, split: str = "public", data_dir: Path | None = None) -> str:
     """The fingerprint of the data that `load` gives, whatever the feature options; errors as there."""
     return task_of(name).identify(name, split=split, data_dir=data_dir)
+
+
+def metric_of_data(name: str, *, data_dir: Path | None = None) -> str:
+    """The metric of a data set where none is asked for, whether its name tells it or its labels; errors as there."""
+    task = task_of(name)
+    if named := task.metric_of(name):
+        return named
+    return find_task("labels" if datasets.read(name, data_dir=data_dir).several_labels else "nodes").metric

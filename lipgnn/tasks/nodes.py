@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lipgnn import datasets
-from lipgnn.catalog import UNDIRECTED, dataset_entry
+from lipgnn.catalog import DATASETS, dataset_entry
 from lipgnn.errors import LipgnnError
 from lipgnn.spec.rules import check_batches
 from lipgnn.tasks.task import Task
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 class Nodes(Task):
-    """One class for every node, measured by accuracy; the loss is the cross-entropy.
+    """One class for every node; the loss is the cross-entropy, the metric accuracy unless the data set says another.
 
     A step sees the whole graph or, with a batch size, a sample of it. The defaults are those of the data set's entry in
     the catalog.
@@ -38,8 +38,12 @@ class Nodes(Task):
     def check(self, spec: RunSpec) -> None:
         check_batches(spec.stack, spec.batch_size)
 
+    def metric_of(self, dataset: str) -> str | None:
+        entry = dataset_entry(dataset)
+        return entry.defaults.get("metric", self.metric) if entry else None
+
     def edges(self, dataset: str) -> int | None:
-        entry = None if dataset.endswith(UNDIRECTED) else dataset_entry(dataset)
+        entry = DATASETS.get(dataset)
         if entry and entry.edges:
             return entry.edges
         try:

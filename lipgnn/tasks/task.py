@@ -5,9 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
+from lipgnn.catalog import AUTO_METRIC
 from lipgnn.datasets.source import Split
 
 if TYPE_CHECKING:
+    import numpy as np
     import torch
 
     from lipgnn.network.deep import DeepGNN
@@ -26,6 +28,7 @@ class TaskData(Protocol):
     split : masks over the items.
     num_features, num_classes : the widths of a network's input and output.
     class_names : a name per output, if known.
+    labels_array : the labels of all items.
     """
 
     name: str
@@ -35,6 +38,7 @@ class TaskData(Protocol):
     num_features: int
     num_classes: int
     class_names: tuple[str, ...] | None
+    labels_array: np.ndarray
 
 
 class Task:
@@ -46,7 +50,7 @@ class Task:
     Attributes
     ----------
     items : the word for what is predicted, such as "nodes".
-    metric : the name of its score, one of `lipgnn.catalog.METRICS`, which has its direction.
+    metric : the name of its score where nothing else is asked for, one of `lipgnn.catalog.METRICS`.
     has_classes : whether every item has one class, of which a confusion matrix can be made.
     uncertified : why no certificate can be given for its predictions, and None where one can.
     """
@@ -67,6 +71,14 @@ class Task:
         ------
         UsageError : says which, and what to do.
         """
+
+    def metric_of(self, dataset: str) -> str | None:
+        """The metric of a data set as its name tells it; None where the data has to be read for that."""
+        return self.metric
+
+    def metric_for(self, asked: str) -> str:
+        """The name of the metric that a run of this task asks for."""
+        return self.metric if asked == AUTO_METRIC else asked
 
     def edges(self, dataset: str) -> int | None:
         """How many edges a layer goes over in an epoch; None where that cannot be known."""
@@ -100,8 +112,11 @@ class Task:
         """What training makes small; logits (B, C) and the labels of the same items."""
         raise NotImplementedError
 
-    def score(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
-        """The metric, a number in double precision on the device of the logits; shapes as for `loss`."""
+    def score(self, logits: torch.Tensor, labels: torch.Tensor, metric: str = AUTO_METRIC) -> torch.Tensor:
+        """A metric, by default the task's: a number in double precision on the device of the logits, shapes as `loss`.
+
+        It is not a number where `lipgnn.tasks.measured` would refuse the labels.
+        """
         from lipgnn.tasks.metrics import SCORES
 
-        return SCORES[self.metric](logits, labels)
+        return SCORES[self.metric_for(metric)](logits, labels)

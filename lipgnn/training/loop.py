@@ -23,6 +23,7 @@ from lipgnn.runtime import choose_device
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import command_for
 from lipgnn.tasks import TaskData, find_task
+from lipgnn.tasks.measured import measured
 from lipgnn.training.checkpoint import CheckpointFile
 from lipgnn.training.memory import MemoryPlan, check_weights, estimate, plan_memory
 from lipgnn.training.recorders import RECORDERS, Recorder
@@ -87,7 +88,8 @@ def train(
 
     Raises
     ------
-    DataError : the split lacks nodes to train on, to select by or to test on.
+    DataError : the split lacks nodes to train on, to select by or to test on, or of one kind, where both are ranked.
+    UsageError : the metric is none of the data set.
     Interrupted : after `should_stop`; the same call goes on from there.
     RunFailed : the run could not be computed; the reason is in failure.json.
     """
@@ -99,6 +101,7 @@ def train(
             raise DataError(
                 f"Split {spec.split!r} of {dataset.name!r} has no {part} {items}.", "Choose another --split."
             )
+    spec = measured(spec, dataset)
     run = store.run(spec.run_id(dataset.fingerprint))
     device, reason = choose_device(spec.device)
     with run.claim():
@@ -260,7 +263,6 @@ def _result(training: Training, run: Run, fingerprint: str, diverged: str | None
         **spec.to_dict(),
         "run_id": run.id,
         "status": "diverged" if diverged else "done",
-        "metric": training.task.metric,
         "epochs_run": training.epoch,
         "best_epoch": best.epoch if best else None,
         "epochs_to_90": epochs_to_90(run.read_log()),

@@ -49,7 +49,7 @@ class Training:
         seed_all(spec.seed)
         self.network = self.task.network(spec, dataset.num_features, dataset.num_classes).to(device)
         self.optimizer = adam(self.network, spec)
-        self.metric = METRICS[self.task.metric]
+        self.metric = METRICS[self.task.metric_for(spec.metric)]
         self.scheduler = schedule(spec, self.optimizer, higher_is_better=self.metric.higher_is_better)
         self.batches = self.task.batches(spec, dataset, device)
         self.labels, self.parts = self.batches.labels, self.batches.parts
@@ -158,7 +158,7 @@ class Training:
         found = {}
         for part, items in self.parts.items():
             own, labels = logits[items], self.labels[items]
-            found[f"{part}_score"] = self.task.score(own, labels)
+            found[f"{part}_score"] = self.task.score(own, labels, self.spec.metric)
             if part != "test":
                 found[f"{part}_loss"] = self.task.loss(own, labels).double()
         finite, *values = torch.stack([logits.isfinite().all().double(), *found.values()]).tolist()

@@ -298,3 +298,14 @@ def test_the_real_thing_in_processes(lipgnn, tmp_path):
     assert {k: alone[k] for k in ("run_id", "val_score", "test_score", "val_loss", "max_grad_norm")} == {
         k: results[0][k] for k in ("run_id", "val_score", "test_score", "val_loss", "max_grad_norm")
     }
+
+
+def test_splits_are_swept_by_range_and_reported_over(invoke):
+    grid = ("--dataset", "minesweeper:8", "--split", "0-2", "--norm", "none,lip", "--layers", 1, "--epochs", 2)
+    assert invoke("sweep", *grid, "-q")[0] == 0
+    code, out, _ = invoke("report", "results", "--over", "split", "--compare", "none")
+    assert code == 0
+    assert "over split 0, 1, 2; n = 3" in out and "test ROC-AUC in %" in out
+    assert "paired difference over common split" in out and "n = 3" in out
+    code, _, err = invoke("report", "results")
+    assert code == 2 and "--over seed,split" in err

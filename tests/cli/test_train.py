@@ -4,7 +4,9 @@ import os
 import shutil
 import stat
 import subprocess
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from lipgnn.spec.run import FIELDS
@@ -285,3 +287,101 @@ def test_only_what_can_be_recorded_is_taken(invoke):
     code, _, err = invoke(*RUN, "--record", "weights")
     assert code == 2
     assert "gradients" in err
+
+
+GRID = ("train", "--dataset", "minesweeper:8", "--layers", 2, "--hidden", 2, "--heads", 2, "--epochs", 6)
+
+
+def test_two_classes_are_measured_by_roc_auc_where_the_data_set_says_so(invoke):
+    from sklearn.metrics import roc_auc_score
+
+    from lipgnn.results.store import Store
+    from lipgnn.tasks import load
+    from lipgnn.tasks.saved import load_model
+
+    code, out, _ = invoke(*GRID)
+    assert code == 0 and "test ROC-AUC" in out and "accuracy" not in out
+    result = json.loads(invoke(*GRID, "--json")[1])
+    assert (result["metric"], result["split"], result["features"]) == ("roc-auc", "0", "raw")
+    data = load("minesweeper:8", split="0")
+    network = load_model(Store(Path("results")).find_model(result["run_id"])).network
+    logits = network(data.graph, data.features).detach().double()
+    for part, mask in data.split.parts.items():
+        expected = roc_auc_score(data.labels_array[mask], (logits[:, 1] - logits[:, 0])[mask])
+        assert result[f"{part}_score"] == pytest.approx(expected, abs=1e-12)
+    # The epoch is chosen by it as well.
+    log = [json.loads(line) for line in Path("results", "runs", result["run_id"], "log.jsonl").read_text().splitlines()]
+    assert result["val_score"] == max(line["val_score"] for line in log)
+
+
+@pytest.mark.parametrize(
+    "metric, words", [("accuracy", "accuracy"), ("macro-f1", "macro-F1"), ("average-precision", "average precision")]
+)
+def test_another_metric_can_be_asked_for_and_is_in_the_row(invoke, metric, words):
+    code, out, err = invoke(*GRID, "--metric", metric)
+    assert code == 0 and f"test {words}" in out
+    assert f"--metric {metric}" in err
+    (row,) = csv.DictReader(Path("results", "results.csv").read_text().splitlines())
+    assert row["metric"] == metric
+
+
+def test_a_metric_of_two_classes_is_refused_for_more(invoke):
+    code, _, err = invoke(*RUN, "--metric", "roc-auc")
+    assert (
+        code == 2
+        and "is of two classes, and data set 'planted' has 4" in err
+        and "--metric accuracy or macro-f1" in err
+    )
+
+
+def test_the_metric_of_a_file_is_known_once_it_is_read(invoke, tmp_path):
+    from lipgnn.datasets import read, write_npz
+
+    write_npz(read("planted"), tmp_path / "own.npz")
+    arguments = ("train", "--dataset", "own.npz", "--layers", 1, "--epochs", 1, "--json")
+    first = json.loads(invoke(*arguments)[1])
+    assert first["metric"] == "accuracy"
+    assert json.loads(invoke(*arguments, "--metric", "accuracy")[1])["run_id"] == first["run_id"]
+
+
+def test_data_with_duplicates_is_warned_of_once(invoke, tmp_path, monkeypatch):
+    from lipgnn.datasets import read, write_npz
+
+    monkeypatch.setenv("LIPGNN_DATA", str(tmp_path))
+    write_npz(read("planted"), tmp_path / "chameleon.npz")
+    arguments = ("--dataset", "chameleon", "--split", "public", "--layers", 1, "--epochs", 1)
+    code, _, err = invoke("train", *arguments)
+    assert code == 0 and err.count("'chameleon-filtered' is without them") == 1
+    code, _, err = invoke("sweep", *arguments, "--norm", "none,lip", "-q")
+    assert code == 0 and err.count("'chameleon-filtered' is without them") == 1
+    assert "chameleon" not in invoke("train", *arguments, "-q", "--seed", 5)[2].partition("Next")[0]
+
+
+BAD_FILES = {
+    "an object array": {"node_labels": np.array([None] * 12)},
+    "masks that overlap": {"val_masks": np.ones((2, 12), bool)},
+    "labels out of range": {"node_labels": np.array([0, 1, 99] * 4)},
+    "edges transposed": {"edges": np.zeros((2, 5), int)},
+    "masks of another shape": {"test_masks": np.zeros((2, 11), bool)},
+    "features that are no numbers": {"node_features": np.full((12, 2), np.nan)},
+}
+
+
+@pytest.mark.parametrize("what", BAD_FILES)
+def test_a_bad_file_is_refused_in_one_sentence(invoke, tmp_path, what):
+    index = np.arange(12)
+    masks = {
+        f"{part}_masks": np.stack([chosen] * 2)
+        for part, chosen in zip(("train", "val", "test"), (index < 6, index // 3 == 2, index > 8), strict=True)
+    }
+    good = {
+        "node_features": np.eye(12, 2),
+        "node_labels": index % 2,
+        "edges": np.stack([index[1:], index[:-1]], axis=1),
+    }
+    np.savez(tmp_path / "good.npz", **good, **masks)
+    assert invoke("train", "--dataset", "good.npz", "--split", 1, "--layers", 1, "--epochs", 1)[0] == 0
+    np.savez(tmp_path / "bad.npz", **(good | masks | BAD_FILES[what]))
+    code, out, err = invoke("train", "--dataset", "bad.npz", "--split", 1)
+    assert (code, out) == (4, "")
+    assert err.startswith("Error: Cannot use 'bad.npz': ") and len(err.strip().splitlines()) == 1

@@ -1,4 +1,4 @@
-"""Fuzzers of the formats of data sets: npz, tables, Geom-GCN, OGB and Planetoid."""
+"""Fuzzers of the formats of data sets: npz in its layouts, tables, Geom-GCN, OGB and Planetoid."""
 
 import gzip
 import io
@@ -53,15 +53,30 @@ SPARSE = {
     "features_indptr": np.arange(NODES + 1),
     "features_shape": np.array([NODES, 4]),
 }
+HETEROPHILOUS = {
+    "node_features": np.eye(NODES, 4, dtype=np.float32),
+    "node_labels": INDEX % 3,
+    "edges": EDGES.T,
+    **{f"{part}_masks": np.stack([ARRAYS[f"{part}_mask"]] * 2) for part in ("train", "val", "test")},
+}
+SHCHUR = {
+    **{f"adj_{part}": SPARSE[f"features_{part}"] for part in ("data", "indices", "indptr")},
+    "adj_shape": np.array([NODES, NODES]),
+    **{f"attr_{part}": SPARSE[f"features_{part}"] for part in ("data", "indices", "indptr", "shape")},
+    "labels": INDEX % 3,
+}
+LAYOUTS = [DENSE, SPARSE, HETEROPHILOUS, SHCHUR]
 DTYPES = ["f2", "f4", ">f8", "i1", "i8", "u8", ">i4", "?", "U3", "U0", "S2", "V4", "c8", "M8[s]", "O", "f4,i4"]
 
 
 @st.composite
 def other_arrays(draw):
     """The members of a data set, some of another type or shape, missing or added."""
-    arrays = dict(draw(st.sampled_from([DENSE, SPARSE])))
+    arrays = dict(draw(st.sampled_from(LAYOUTS)))
     for _ in range(draw(st.integers(1, 2))):
-        name = draw(st.sampled_from([*arrays, "features", "train_index", "split_names", "x"]))
+        name = draw(
+            st.sampled_from([*arrays, "features", "train_index", "split_names", "idx_to_class", "attr_matrix", "x"])
+        )
         if draw(st.integers(0, 4)) == 0:
             arrays.pop(name, None)
             continue
@@ -78,17 +93,20 @@ def other_arrays(draw):
 def test_npz(request, examples, how, tmp_path):
     path = tmp_path / "x.npz"
     damage = {
-        "bytes": st.sampled_from([packed(DENSE), packed(SPARSE)]).flatmap(damaged_bytes),
-        "packed bytes": damaged_bytes(packed(SPARSE, zipfile.ZIP_DEFLATED)),
+        "bytes": st.sampled_from([packed(arrays) for arrays in LAYOUTS]).flatmap(damaged_bytes),
+        "packed bytes": st.sampled_from([packed(arrays, zipfile.ZIP_DEFLATED) for arrays in LAYOUTS[1:]]).flatmap(
+            damaged_bytes
+        ),
         "arrays": other_arrays(),
     }[how]
 
     def meet(content):
         path.write_bytes(content)
-        use(path)
+        use(path, "random:0:1:1")
 
-    path.write_bytes(packed(DENSE))
-    use(path)
+    for arrays in LAYOUTS:
+        path.write_bytes(packed(arrays))
+        use(path, "random:0:1:1")
     fuzz(request, f"npz, {how}", examples, damage, meet)
 
 
@@ -210,7 +228,22 @@ def test_names_and_paths(request, examples, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     shutil.rmtree(tmp_path / "x", ignore_errors=True)
     words = (
-        st.sampled_from([*TOKENS, "cora", "trees:99", "planted", "ogbn-arxiv", ".", "/", "random:0:1:1"]) | st.text()
+        st.sampled_from(
+            [
+                *TOKENS,
+                "cora",
+                "trees:99",
+                "planted",
+                "minesweeper",
+                "minesweeper:6",
+                "chameleon",
+                "ogbn-arxiv",
+                ".",
+                "/",
+                "random:0:1:1",
+            ]
+        )
+        | st.text()
     )
     names = st.lists(words, min_size=1, max_size=3).map(":".join)
     cases = st.tuples(names, names) | st.tuples(st.just("planted"), names) | st.tuples(names, st.just("public"))

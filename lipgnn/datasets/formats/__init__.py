@@ -9,9 +9,11 @@ from pathlib import Path
 from typing import Protocol
 
 from lipgnn.datasets.formats.geom_gcn import GeomGcn
+from lipgnn.datasets.formats.heterophilous import Heterophilous
 from lipgnn.datasets.formats.npz import Npz
 from lipgnn.datasets.formats.ogb import Ogb
 from lipgnn.datasets.formats.planetoid import Planetoid
+from lipgnn.datasets.formats.shchur import Shchur
 from lipgnn.datasets.formats.tables import Tables
 from lipgnn.datasets.source import Source, damaged
 
@@ -27,7 +29,7 @@ class Format(Protocol):
     description: str
 
     def recognizes(self, path: Path) -> bool:
-        """Whether `path` is in this format, judged by names alone: no file is opened."""
+        """Whether `path` is in this format, judged by names alone: of files, and of what an npz file says it has."""
 
     def read(self, path: Path) -> Source:
         """Read what is at `path`; its name is that of the file or folder.
@@ -40,6 +42,8 @@ class Format(Protocol):
 
 # In this order: the first that recognizes a path reads it.
 FORMATS: dict[str, Format] = {
+    "heterophilous": Heterophilous(),
+    "shchur": Shchur(),
     "npz": Npz(),
     "csv": Tables(),
     "geom-gcn": GeomGcn(),

@@ -6,6 +6,7 @@ import io
 import math
 import zipfile
 import zlib
+from collections.abc import Collection
 from pathlib import Path
 from typing import BinaryIO
 
@@ -23,8 +24,12 @@ _PACKINGS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _TEXT = 64
 
 
-def load_arrays(path: Path) -> Arrays:
+def load_arrays(path: Path, *, skip: Collection[str] = ()) -> Arrays:
     """Every array of an npz file.
+
+    Parameters
+    ----------
+    skip : names of members that are not looked into, whatever they hold.
 
     Raises
     ------
@@ -33,7 +38,7 @@ def load_arrays(path: Path) -> Arrays:
     try:
         size = path.stat().st_size
         with zipfile.ZipFile(path) as archive:
-            members = archive.infolist()
+            members = [member for member in archive.infolist() if _name(member) not in skip]
             check_memory(path, sum(_memory(archive, member) for member in members), size)
             return {_name(member): _array(archive, member) for member in members}
     except (zipfile.BadZipFile, NotImplementedError) as error:
@@ -42,6 +47,49 @@ def load_arrays(path: Path) -> Arrays:
         raise damaged(path, error.strerror or str(error)) from error
     except (ValueError, EOFError, RuntimeError, MemoryError, zlib.error) as error:
         raise damaged(path, str(error) or type(error).__name__) from error
+
+
+def member_names(path: Path) -> frozenset[str]:
+    """What the arrays of an npz file are called; nothing where it is none, or cannot be looked into."""
+    if path.suffix != ".npz" or not path.is_file():
+        return frozenset()
+    try:
+        with zipfile.ZipFile(path) as archive:
+            return frozenset(name.removesuffix(".npy") for name in archive.namelist())
+    except (OSError, ValueError, RuntimeError, EOFError, zipfile.BadZipFile, NotImplementedError):
+        return frozenset()
+
+
+def required(arrays: Arrays, name: str) -> np.ndarray:
+    """A member that has to be there; here and below, a ValueError says what is wrong with it."""
+    if name not in arrays:
+        raise ValueError(f"member {name!r} is missing")
+    return arrays[name]
+
+
+def integers(arrays: Arrays, name: str) -> np.ndarray:
+    """A member of whole numbers, as int64."""
+    array = required(arrays, name)
+    if array.dtype.kind not in "iu":
+        raise ValueError(f"member {name!r} holds {array.dtype}, not integers")
+    return array.astype(np.int64, copy=False)
+
+
+def numbers(arrays: Arrays, name: str) -> np.ndarray:
+    """A member of numbers, as float32."""
+    array = required(arrays, name)
+    if array.dtype.kind not in "iufb":
+        raise ValueError(f"member {name!r} holds {array.dtype}, not numbers")
+    with np.errstate(over="ignore"):  # an infinity is reported by Source
+        return array.astype(np.float32, copy=False)
+
+
+def masks_of(arrays: Arrays, name: str) -> np.ndarray:
+    """A mask, or several, as booleans of shape (K, N); older files hold zeros and ones."""
+    mask = np.atleast_2d(required(arrays, name))
+    if mask.dtype.kind not in "biu" or mask.ndim != 2 or not np.isin(mask, (0, 1)).all():
+        raise ValueError(f"member {name!r} is not a mask of booleans")
+    return mask.astype(bool)
 
 
 def write_arrays(arrays: Arrays, path: Path, *, compress: bool = True) -> None:

@@ -23,7 +23,7 @@ import numpy as np
 from scipy import sparse
 
 from lipgnn.datasets.features import build_csr
-from lipgnn.datasets.formats.arrays import Arrays, load_arrays, write_arrays
+from lipgnn.datasets.formats.arrays import Arrays, integers, load_arrays, masks_of, numbers, required, write_arrays
 from lipgnn.datasets.source import Features, Source, Split, damaged
 
 _PARTS = ("train", "val", "test")
@@ -101,34 +101,13 @@ class Npz:
         return path.is_file() and path.suffix == ".npz"
 
 
-def _required(arrays: Arrays, name: str) -> np.ndarray:
-    if name not in arrays:
-        raise ValueError(f"member {name!r} is missing")
-    return arrays[name]
-
-
-def _integers(arrays: Arrays, name: str) -> np.ndarray:
-    array = _required(arrays, name)
-    if array.dtype.kind not in "iu":
-        raise ValueError(f"member {name!r} holds {array.dtype}, not integers")
-    return array.astype(np.int64, copy=False)
-
-
 def _labels(arrays: Arrays) -> np.ndarray:
-    labels = _required(arrays, "labels")
+    labels = required(arrays, "labels")
     return (
         labels.astype(np.float32, copy=False)
         if labels.ndim == 2 and labels.dtype.kind == "f"
-        else _integers(arrays, "labels")
+        else integers(arrays, "labels")
     )
-
-
-def _numbers(arrays: Arrays, name: str) -> np.ndarray:
-    array = _required(arrays, name)
-    if array.dtype.kind not in "iufb":
-        raise ValueError(f"member {name!r} holds {array.dtype}, not numbers")
-    with np.errstate(over="ignore"):  # an infinity is reported by Source
-        return array.astype(np.float32, copy=False)
 
 
 def _strings(arrays: Arrays, name: str) -> tuple[str, ...] | None:
@@ -148,7 +127,7 @@ def _directed(arrays: Arrays) -> bool:
 
 
 def _edges(arrays: Arrays) -> np.ndarray:
-    edges = _integers(arrays, "edges")
+    edges = integers(arrays, "edges")
     if edges.ndim == 2 and edges.shape[0] != 2 and edges.shape[1] == 2:
         edges = np.ascontiguousarray(edges.T)
     return edges
@@ -158,14 +137,14 @@ def _features(arrays: Arrays) -> Features:
     if "features" in arrays and any(part in arrays for part in _CSR):
         raise ValueError("features are given twice, dense and sparse")
     if not any(part in arrays for part in _CSR):
-        features = _numbers(arrays, "features")
+        features = numbers(arrays, "features")
         if features.ndim != 2:
             raise ValueError(f"features have shape {features.shape}, not (nodes, features)")
         return features
-    shape = _integers(arrays, "features_shape")
+    shape = integers(arrays, "features_shape")
     if shape.shape != (2,):
         raise ValueError("member 'features_shape' is not two integers")
-    data, indices, indptr = _numbers(arrays, _CSR[0]), _integers(arrays, _CSR[1]), _integers(arrays, _CSR[2])
+    data, indices, indptr = numbers(arrays, _CSR[0]), integers(arrays, _CSR[1]), integers(arrays, _CSR[2])
     return build_csr(data, indices, indptr, tuple(shape.tolist()))
 
 
@@ -174,10 +153,10 @@ def _splits(arrays: Arrays, num_nodes: int) -> dict[str, Split]:
     if not given:
         return {}
     if given == list(_INDICES):
-        return {"public": Split.of_indices(num_nodes, *(_integers(arrays, name) for name in _INDICES))}
+        return {"public": Split.of_indices(num_nodes, *(integers(arrays, name) for name in _INDICES))}
     if given != list(_MASKS):
         raise ValueError(f"of masks and indices only {given} are given")
-    masks = [_mask(arrays, name) for name in _MASKS]
+    masks = [masks_of(arrays, name) for name in _MASKS]
     if len({mask.shape for mask in masks}) != 1:
         raise ValueError(f"masks have different shapes {[mask.shape for mask in masks]}")
     count = len(masks[0])
@@ -185,14 +164,6 @@ def _splits(arrays: Arrays, num_nodes: int) -> dict[str, Split]:
     if len(names) != count:
         raise ValueError(f"{count} splits have {len(names)} names")
     return {name: Split(*(mask[k] for mask in masks)) for k, name in enumerate(names)}
-
-
-def _mask(arrays: Arrays, name: str) -> np.ndarray:
-    """A mask as booleans of shape (K, N); older files hold zeros and ones."""
-    mask = np.atleast_2d(_required(arrays, name))
-    if mask.dtype.kind not in "biu" or mask.ndim != 2 or not np.isin(mask, (0, 1)).all():
-        raise ValueError(f"member {name!r} is not a mask of booleans")
-    return mask.astype(bool)
 
 
 def _narrow(array: np.ndarray) -> np.ndarray:

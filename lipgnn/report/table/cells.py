@@ -237,16 +237,26 @@ def _refuse_mixtures(groups: Iterable[list[Row]], layout: Layout) -> tuple[str, 
         if not varying and len({_key(run, names) for run in members}) < len(members):
             _refuse_repeats(members, names)
     if varying:
-        texts = [
-            f"{name} ({', '.join(str(v) for v in sorted(counts, key=lambda v: order(name, v))[:8])})"
-            for name, counts in varying.items()
-        ]
-        choices = [f"--where {name}={counts.most_common(1)[0][0]}" for name, counts in varying.items()]
-        raise UsageError(
-            f"Cells would average runs that differ in {', '.join(texts)}.",
-            f"Choose, for example {' '.join(choices)}, or show each: --rows {','.join([*layout.rows, *varying])}.",
-        )
+        raise _mixture(varying, layout)
     return tuple(following)
+
+
+def _mixture(varying: dict[str, Counter], layout: Layout) -> UsageError:
+    """The error for cells of runs that differ in these fields, with how often they have which value."""
+    if _DATA_FIELDS & varying.keys():
+        # It only follows.
+        varying.pop("fingerprint", None)
+    texts = [
+        f"{name} ({', '.join(str(v) for v in sorted(counts, key=lambda v: order(name, v))[:8])})"
+        for name, counts in varying.items()
+    ]
+    ways = [
+        "Choose, for example " + " ".join(f"--where {name}={c.most_common(1)[0][0]}" for name, c in varying.items()),
+        f"show each: --rows {','.join([*layout.rows, *varying])}",
+    ]
+    if varying.keys() == {"split"}:
+        ways.append(f"average over them: --over {','.join([*layout.over, 'split'])}")
+    return UsageError(f"Cells would average runs that differ in {', '.join(texts)}.", f"{', or '.join(ways)}.")
 
 
 def _goes_with(chosen: Sequence[str], name: str, members: list[Row]) -> bool:

@@ -11,8 +11,8 @@ from lipgnn.report.table.values import SHOWN
 from lipgnn.results.columns import COLUMNS, Row
 from lipgnn.spec.run import FIELDS
 
-# Fields that can make rows and columns; a run's metric, data and version are part of what it is.
-GROUPS = (*FIELDS, "metric", "fingerprint", "version")
+# Fields that can make rows and columns; a run's data and version are part of what it is.
+GROUPS = (*FIELDS, "fingerprint", "version")
 
 _CATALOG_ORDER = {
     "dataset": list(DATASETS),

@@ -1,7 +1,10 @@
+import dataclasses
 import json
 
+import numpy as np
 import pytest
 
+from lipgnn.catalog import DATASETS
 from lipgnn.datasets import read
 
 
@@ -73,3 +76,25 @@ def test_nothing_to_fetch_is_wrong_use(invoke):
 def test_it_says_whether_a_checksum_is_published_or_remembered(invoke, data, server):
     assert "the sha256 of this first download is kept" in invoke("datasets", "fetch", "ogbn-arxiv")[2]
     assert "as it was when first fetched here" in invoke("datasets", "fetch", "ogbn-arxiv", "--force")[2]
+
+
+def test_a_file_is_fetched_shown_and_verified(invoke, data, serve, tmp_path, monkeypatch):
+    index = np.arange(12)
+    masks = {"train_masks": [index < 6], "val_masks": [index // 3 == 2], "test_masks": [index > 8]}
+    edges = np.stack([index[:-1], index[1:]], axis=1)
+    np.savez(tmp_path / "a.npz", node_features=np.eye(12, 3), node_labels=index % 2, edges=edges, **masks)
+    state = serve({"/tolokers.npz": (tmp_path / "a.npz").read_bytes()})
+    unknown = dataclasses.replace(DATASETS["tolokers"], url=f"{state.url}/tolokers.npz", sha256=None)
+    monkeypatch.setitem(DATASETS, "tolokers", unknown)
+    code, out, err = invoke("datasets", "fetch", "tolokers", "--json")
+    (row,) = json.loads(out)
+    assert code == 0 and row["path"] == str(data / "heterophilous" / "tolokers.npz")
+    assert "the sha256 of this first download is kept" in err
+    assert json.loads(invoke("datasets", "verify", "tolokers", "--json")[1])[0]["verdict"] == "whole"
+    assert "lipgnn train --dataset tolokers\n" in invoke("datasets", "show", "tolokers")[2]
+    known = dataclasses.replace(unknown, sha256=row["sha256"])
+    monkeypatch.setitem(DATASETS, "tolokers", known)
+    assert "as it is published" in invoke("datasets", "verify", "tolokers")[1]
+    (data / "heterophilous" / "tolokers.npz").write_bytes(state.files["/tolokers.npz"] + b"x")
+    code, out, _ = invoke("datasets", "verify", "tolokers", "--json")
+    assert code == 4 and json.loads(out)[0]["verdict"] == "damaged"

@@ -20,7 +20,7 @@ def test_list_for_people_names_what_is_absent(invoke):
     code, out, err = invoke("datasets", "list")
     assert code == 0
     assert "19717" in out
-    assert "ogbn-arxiv" in err and "lipgnn datasets fetch ogbn-arxiv" in err
+    assert "ogbn-arxiv" in err and "lipgnn datasets fetch minesweeper" in err and "minesweeper:SIZE[:SEED]" in err
 
 
 def test_list_has_what_was_imported_and_tells_what_it_cannot_read(invoke, data, tables):

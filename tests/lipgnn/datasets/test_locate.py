@@ -55,6 +55,12 @@ def test_shipped_data_is_found_in_a_checkout_and_in_an_installation(tmp_path, mo
         ("tiny", "planetoid/ind.tiny.graph", "planetoid/ind.tiny"),
         ("ogbn-arxiv", "ogbn_arxiv/raw/edge.csv.gz", "ogbn_arxiv"),
         ("mine", "mine/nodes.csv", "mine"),
+        ("minesweeper", "minesweeper.npz", "minesweeper.npz"),
+        ("roman-empire", "roman_empire.npz", "roman_empire.npz"),
+        ("roman-empire", "heterophilous/roman_empire.npz", "heterophilous/roman_empire.npz"),
+        ("other-set", "heterophilous/other_set.npz", "heterophilous/other_set.npz"),
+        ("coauthor-cs", "gnn-benchmark/ms_academic_cs.npz", "gnn-benchmark/ms_academic_cs.npz"),
+        ("coauthor-cs", "ms_academic_cs.npz", "ms_academic_cs.npz"),
     ],
 )
 def test_places_in_the_data_directory(data_dir, tmp_path, name, file, found):
@@ -70,7 +76,9 @@ def test_shipped_names_are_not_shadowed(data_dir):
     assert cached() == []
 
 
-@pytest.mark.parametrize(("name", "place"), [("texas", "geom-gcn"), ("ogbn-arxiv", "ogbn_arxiv")])
+@pytest.mark.parametrize(
+    ("name", "place"), [("texas", "geom-gcn"), ("ogbn-arxiv", "ogbn_arxiv"), ("actor", "heterophilous")]
+)
 def test_known_data_that_is_not_there_says_where_to_put_it(data_dir, name, place):
     with pytest.raises(DataError) as caught:
         locate(name)
@@ -100,6 +108,16 @@ def test_generated_data_has_no_file(data_dir):
     with pytest.raises(DataError, match="'planted' is made when it is loaded"):
         locate("planted")
     assert cached() == []
+
+
+def test_a_file_is_listed_once_under_the_name_of_its_data_set(data_dir):
+    _touch(data_dir, "chameleon_filtered.npz", "heterophilous/minesweeper.npz", "mine.npz")
+    assert [name for name, _ in cached()] == ["chameleon-filtered", "mine", "minesweeper"]
+
+
+def test_what_is_generated_at_any_size_has_no_file(data_dir):
+    with pytest.raises(DataError, match="'minesweeper:50' is made when it is loaded"):
+        locate("minesweeper:50")
 
 
 def test_unknown_words_get_the_nearest_name(data_dir):

@@ -17,6 +17,15 @@ def test_a_split_of_the_data(make_source):
     assert choose(source, "public") is source.splits["public"]
 
 
+def test_a_split_may_be_asked_for_by_its_number(make_source):
+    split = make_source().splits["public"]
+    assert choose(make_source(splits={"0": split, "1": split}), "1") is split
+    geom_gcn = make_source(name="texas", splits={"geom-gcn:3": split})
+    assert choose(geom_gcn, "3") is choose(geom_gcn, "geom-gcn:3") is split
+    with pytest.raises(UsageError, match="has no split 'geom-gcn:4'"):
+        choose(geom_gcn, "4")
+
+
 @given(
     seed=st.integers(0, 2**29),
     train=st.integers(1, 10),

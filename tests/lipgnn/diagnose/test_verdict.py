@@ -173,3 +173,12 @@ def test_every_option_names_a_study_that_ships():
 
     studies = {option.study for options in OPTIONS.values() for option in options}
     assert studies <= {*study_names()}
+
+
+def test_what_is_no_accuracy_is_called_by_its_name():
+    spec = RunSpec(dataset="minesweeper")
+    evidence = judge(rows(), spec=spec, accuracy={"train": 0.875, "val": 0.5, "test": 0.75}).evidence
+    assert evidence[-1] == "Its ROC-AUC is 87.5% on the training set and 75.0% on the test set."
+    assert (
+        judge(rows(), spec=spec, accuracy={"train": 0.875}).evidence[-1] == "Its ROC-AUC is 87.5% on the training set."
+    )

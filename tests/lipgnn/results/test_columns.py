@@ -7,7 +7,7 @@ from lipgnn.spec.run import FIELDS
 
 def test_the_columns_are_those_of_the_contract():
     contract = (
-        "run_id status metric epochs_run best_epoch epochs_to_90 train_score val_score test_score last_test_score "
+        "run_id status epochs_run best_epoch epochs_to_90 train_score val_score test_score last_test_score "
         "train_loss val_loss max_grad_norm parameters seconds seconds_per_epoch peak_memory_mb threads fingerprint "
         "version command"
     )

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lipgnn.errors import UsageError
-from lipgnn.spec.grid import Grid, parse_list, parse_lists, read_grid, runs_of
+from lipgnn.spec.grid import Grid, grid_of, parse_list, parse_lists, read_grid, runs_of
 
 
 @pytest.mark.parametrize(
@@ -17,6 +17,8 @@ from lipgnn.spec.grid import Grid, parse_list, parse_lists, read_grid, runs_of
         ("norm", "none,lip+layer", ["none", "lip+layer"]),
         ("lr", "1e-3,0.01", [0.001, 0.01]),
         ("dataset", "2-3,pair-si", ["2-3", "pair-si"]),
+        ("split", "0-3,7", ["0", "1", "2", "3", "7"]),
+        ("split", "public,random:0", ["public", "random:0"]),
     ],
 )
 def test_lists(name, text, values):
@@ -178,3 +180,10 @@ def test_a_sweep_too_large_to_be_meant_is_refused_by_count_before_it_is_made():
     # Together, too.
     with pytest.raises(UsageError, match="120,000"):
         runs_of([Grid({"seed": range(60_000)})] * 2, {})
+
+
+def test_splits_by_number_are_runs_and_may_be_numbers_in_a_file():
+    runs, _ = Grid({"split": parse_list("split", "0-9")}, fixed={"dataset": "minesweeper"}).runs({})
+    assert [run.split for run in runs] == [str(k) for k in range(10)]
+    assert len({run.run_id("f") for run in runs}) == 10
+    assert grid_of({"grid": {"split": [0, 1]}}, "here").crossed["split"] == ["0", "1"]

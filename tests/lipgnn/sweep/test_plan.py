@@ -126,3 +126,12 @@ def test_an_outline_reads_no_data(runs, result_row):
 def test_a_sweep_does_not_start_without_its_data(store):
     with pytest.raises(DataError, match="texas"):
         make_plan(Grid({"dataset": ["planted", "texas"]}).runs({})[0], store)
+
+
+def test_a_file_has_the_id_of_its_metric_before_it_is_computed(store, tmp_path):
+    from lipgnn.datasets import read, write_npz
+
+    write_npz(read("planted"), tmp_path / "own.npz")
+    grid = Grid({"metric": ["auto", "accuracy", "macro-f1"]}, fixed={"dataset": str(tmp_path / "own.npz")})
+    ids = [planned.run_id for planned in make_plan(grid.runs({})[0], store).runs]
+    assert ids[0] == ids[1] != ids[2]

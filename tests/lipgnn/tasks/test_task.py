@@ -12,6 +12,10 @@ def test_who_says_nothing_is_taken_for_the_careful_case():
     assert task.uncertified and not task.has_classes
     assert task.defaults("anything", "gat") == {} and task.edges("anything") is None
     assert not task.is_smaller("trees:5:250", "trees:5")
+    task.metric = "accuracy"
+    assert (
+        task.metric_of("anything") == task.metric_for("auto") == "accuracy" and task.metric_for("roc-auc") == "roc-auc"
+    )
     for method, arguments in (("batches", (None, None, None)), ("loss", (None, None))):
         with pytest.raises(NotImplementedError):
             getattr(task, method)(*arguments)

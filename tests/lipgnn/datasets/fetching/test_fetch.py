@@ -7,12 +7,14 @@ import hashlib
 import json
 import zipfile
 
+import numpy as np
 import pytest
 
 from lipgnn.catalog import DATASETS
 from lipgnn.datasets import read
 from lipgnn.datasets.fetching import fetch as module
-from lipgnn.datasets.fetching.fetch import RECEIPT, changed_files, fetch, folder_of, make_offer
+from lipgnn.datasets.fetching.fetch import fetch, make_offer, place_of
+from lipgnn.datasets.fetching.placing import RECEIPT, changed_files
 from lipgnn.errors import DataError, UsageError
 
 
@@ -42,7 +44,7 @@ def _left(data):
 def test_an_offer_says_what_would_be_done_and_does_nothing(server, data):
     offer = make_offer("ogbn-arxiv")
     assert offer.url == f"{server.url}/ogb/arxiv.zip" and offer.size == len(server.files["/ogb/arxiv.zip"])
-    assert (offer.have, offer.sha256, offer.folder) == (0, None, data / "ogbn_arxiv")
+    assert (offer.have, offer.sha256, offer.place) == (0, None, data / "ogbn_arxiv")
     assert not data.exists() and [method for method, _, _ in server.requests] == ["HEAD"]
 
 
@@ -154,7 +156,7 @@ def test_changed_files(server, data):
 )
 def test_what_is_not_fetched_says_where_it_comes_from(data, name, message):
     with pytest.raises(UsageError, match=message) as caught:
-        folder_of(name)
+        place_of(name)
     assert {"cora": "--dataset cora", "texas": "geom-gcn", "ogbn-arxive": "'ogbn-arxiv'"}[name] in caught.value.hint
 
 
@@ -188,3 +190,55 @@ def test_a_receipt_of_nonsense_is_as_good_as_none(server, data, receipt):
     (data / "ogbn_arxiv" / RECEIPT).write_text(receipt)
     assert make_offer("ogbn-arxiv").sha256 is None
     assert changed_files(data / "ogbn_arxiv") in (None, ["a\0", "../x"])
+
+
+@pytest.fixture
+def file_server(serve, data, tmp_path, monkeypatch):
+    """A server with one npz file, as the address of two data sets: one whose hash is known, and one of another kind."""
+    index = np.arange(12)
+    masks = {"train_masks": [index < 6], "val_masks": [index // 3 == 2], "test_masks": [index > 8]}
+    edges = np.stack([index[:-1], index[1:]], axis=1)
+    np.savez(tmp_path / "a.npz", node_features=np.eye(12, 3), node_labels=index % 2, edges=edges, **masks)
+    state = serve({"/x/minesweeper.npz": (tmp_path / "a.npz").read_bytes()})
+    state.files["/x/questions.npz"] = state.files["/x/minesweeper.npz"]
+    for name in ("minesweeper", "questions"):
+        changed = dataclasses.replace(DATASETS[name], url=f"{state.url}/x/{name}.npz")
+        monkeypatch.setitem(DATASETS, name, changed)
+    return state
+
+
+def test_a_file_with_a_published_hash_must_have_it(file_server, data, monkeypatch):
+    offer = make_offer("minesweeper")
+    assert offer.published and offer.place == data / "heterophilous" / "minesweeper.npz"
+    with pytest.raises(DataError, match=offer.sha256) as caught:
+        fetch(offer, lambda done: None)
+    assert caught.value.hint == "It was thrown away. Try again."
+    assert not offer.place.exists()
+    right = hashlib.sha256(file_server.files["/x/minesweeper.npz"]).hexdigest()
+    monkeypatch.setitem(DATASETS, "minesweeper", dataclasses.replace(DATASETS["minesweeper"], sha256=right))
+    assert fetch(make_offer("minesweeper"), lambda done: None) == right
+    assert read("minesweeper").num_nodes == 12 and list(read("minesweeper").splits) == ["0"]
+
+
+def test_a_file_without_one_is_remembered_at_first_sight(file_server, data):
+    assert make_offer("questions").sha256 is None
+    digest = fetch(make_offer("questions"), lambda done: None)
+    offer = make_offer("questions")
+    assert (offer.sha256, offer.published) == (digest, False)
+    file_server.files["/x/questions.npz"] += b"x"
+    with pytest.raises(DataError, match=digest) as caught:
+        fetch(make_offer("questions"), lambda done: None)
+    assert f"questions.npz.{RECEIPT}" in caught.value.hint
+    assert changed_files(offer.place) == []
+
+
+def test_a_file_that_is_too_long_is_not_downloaded(file_server, data, monkeypatch):
+    monkeypatch.setitem(DATASETS, "questions", dataclasses.replace(DATASETS["questions"], largest=100))
+    with pytest.raises(DataError, match="100 were expected at most") as caught:
+        make_offer("questions")
+    assert f"and put it at {str(data / 'heterophilous' / 'questions.npz')!r}" in caught.value.hint
+
+
+def test_the_mirror_of_ogb_is_for_its_archives_alone(file_server, data, monkeypatch):
+    monkeypatch.setenv("LIPGNN_OGB_URL", "http://127.0.0.1:9")
+    assert make_offer("questions").url == f"{file_server.url}/x/questions.npz"

@@ -4,7 +4,7 @@ import zipfile
 import numpy as np
 import pytest
 
-from lipgnn.datasets.formats.arrays import load_arrays, write_arrays
+from lipgnn.datasets.formats.arrays import load_arrays, member_names, write_arrays
 from lipgnn.errors import DataError
 
 
@@ -78,3 +78,19 @@ def test_ways_of_packing_that_numpy_does_not_write_are_refused(pack):
 def test_a_member_that_is_no_array_is_refused(pack):
     with pytest.raises(DataError, match=r"'x\.txt' is not an array"):
         load_arrays(pack(b"text", name="x.txt"))
+
+
+def test_members_can_be_skipped_whatever_they_hold(tmp_path):
+    np.savez(tmp_path / "a.npz", a=np.ones(2), b=np.array([{}], dtype=object))
+    with pytest.raises(DataError, match="'b': holds Python objects"):
+        load_arrays(tmp_path / "a.npz")
+    assert list(load_arrays(tmp_path / "a.npz", skip=["b"])) == ["a"]
+
+
+def test_names_of_members_are_known_without_reading_them(tmp_path):
+    np.savez(tmp_path / "a.npz", a=np.ones(2), b=np.array([{}], dtype=object))
+    assert member_names(tmp_path / "a.npz") == {"a", "b"}
+    (tmp_path / "b.npz").write_bytes(b"no archive")
+    (tmp_path / "c.npz").mkdir()
+    for name in ("b.npz", "c.npz", "d.npz"):
+        assert member_names(tmp_path / name) == frozenset()

@@ -35,6 +35,12 @@ def test_recognized(tmp_path, file, given, name):
     assert [key for key, one in FORMATS.items() if one.recognizes(tmp_path / given)] == [name]
 
 
+@pytest.mark.parametrize("member, name", [("node_labels", "heterophilous"), ("adj_indptr", "shchur"), ("edges", "npz")])
+def test_npz_files_are_told_apart_by_what_they_hold(tmp_path, member, name):
+    np.savez(tmp_path / "a.npz", **{member: np.ones(2)})
+    assert detect(tmp_path / "a.npz") is FORMATS[name]
+
+
 @pytest.mark.parametrize(("given", "reason"), [("", "no readable format"), ("a.txt", "no readable"), ("b", "no such")])
 def test_not_recognized(tmp_path, given, reason):
     (tmp_path / "a.txt").touch()

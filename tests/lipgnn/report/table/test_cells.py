@@ -133,7 +133,7 @@ def test_device_and_version_may_differ(runs):
 
 def test_splits_can_be_averaged_over_though_their_fingerprints_differ(result_row):
     runs = [result_row(split=f"random:{k}", fingerprint=f"{k:016x}", seed=s) for k in range(2) for s in range(2)]
-    with pytest.raises(UsageError, match=r"split .*fingerprint"):
+    with pytest.raises(UsageError, match=r"differ in split \(random:0, random:1\)\."):
         build_table(runs, BY_NORM)
     (cell,) = build_table(runs, replace(BY_NORM, over=("seed", "split"))).cells.values()
     assert cell.n == 4
@@ -260,3 +260,35 @@ def test_where_less_is_better_a_diverged_run_is_the_worst_too(result_row, monkey
         diverge(result_row(norm="lip", layers=64, seed=1)),
     ]
     assert build_table(shallow + deep, BEST).cells[("lip",), ("cora",)].best == {"layers": 2}
+
+
+@pytest.fixture
+def by_split(result_row):
+    """Two norms on three splits, each other data; the second norm is better by 1, 2 and 3 points."""
+    return [
+        result_row(norm=norm, split=str(k), fingerprint=f"{k}" * 16, test_score=0.5 + 0.1 * k + gain * (k + 1) / 100)
+        for k in range(3)
+        for norm, gain in (("none", 0), ("lip", 1))
+    ]
+
+
+def test_splits_are_averaged_over_and_paired(by_split):
+    table = compare(build_table(by_split, Layout(rows=("norm",), cols=(), over=("split",))), "none")
+    cell = table.cells[("lip",), ()]
+    assert cell.n == 3 and cell.mean == pytest.approx(0.62) and set(cell.values) == {("0",), ("1",), ("2",)}
+    assert (cell.difference.n, cell.difference.mean) == (3, pytest.approx(0.02))
+
+
+def test_splits_and_seeds_together_are_pairs_of_both(by_split):
+    twice = [*by_split, *(run | {"seed": 1, "run_id": f"{k:012x}"} for k, run in enumerate(by_split))]
+    with pytest.raises(UsageError, match="differ in seed"):
+        build_table(twice, Layout(rows=("norm",), cols=(), over=("split",)))
+    table = build_table(twice, Layout(rows=("norm",), cols=(), over=("seed", "split")))
+    assert table.usual_n == 6
+
+
+def test_splits_that_are_not_averaged_over_are_named_with_the_way_to_do_it(by_split):
+    with pytest.raises(UsageError) as caught:
+        build_table(by_split, Layout(rows=("norm",), cols=()))
+    assert caught.value.message == "Cells would average runs that differ in split (0, 1, 2)."
+    assert "--over seed,split" in caught.value.hint and "fingerprint" not in caught.value.hint
