@@ -106,7 +106,8 @@ def summarize(reporter: Any) -> None:
         reporter.write_line("|" + "---|" * len(columns))
         for total, start in totals.items():
             parts = [row for row in rows if row[name].startswith(start)]
-            sums.append({name: total, **{column: sum(part[column] for part in parts) for column in numbers}})
+            if parts:
+                sums.append({name: total, **{column: sum(part[column] for part in parts) for column in numbers}})
         for row in [*sorted(rows, key=lambda row: row[name]), *sums]:
             reporter.write_line("| " + " | ".join(str(row[column]) for column in columns) + " |")
 
