@@ -143,19 +143,17 @@ def toys(monkeypatch):
 @pytest.fixture
 def small_spec():
     """A run of a few milliseconds an epoch, with everything that must survive a resume switched on."""
+    from lipgnn.catalog import SUMS_RECIPE
     from lipgnn.spec.run import RunSpec
 
+    changed = {"lr": 0.01, "epochs": 14, "patience": 0, "attn_dropout": 0.2, "schedule": "plateau"}
     return RunSpec(
+        **{**SUMS_RECIPE, **changed},
         dataset="planted",
         layers=2,
         hidden=2,
         heads=2,
         norm="lip+batch",
-        attn_dropout=0.2,
-        schedule="plateau",
-        lr=0.01,
-        epochs=14,
-        patience=0,
         device="cpu",
     )
 
@@ -171,11 +169,12 @@ def load_for():
 @pytest.fixture(scope="session")
 def result_row():
     """A run as results have it: result_row(norm="lip", seed=1, test_score=0.8); val_score is the same unless given."""
+    from lipgnn.catalog import SUMS_RECIPE
     from lipgnn.files import sha256, to_json
     from lipgnn.spec.run import RunSpec
 
     def make(**values):
-        spec = {**RunSpec(device="cpu").to_dict(), "fingerprint": "f" * 16, **values}
+        spec = {**RunSpec(**SUMS_RECIPE, device="cpu").to_dict(), "fingerprint": "f" * 16, **values}
         accuracy = values.get("test_score", 0.5)
         return {
             **spec,

@@ -17,13 +17,13 @@ from lipgnn.bench.train import epoch, spec_for
 )
 def test_an_epoch_has_the_products_of_its_linear_maps(options, count):
     choice = GraphChoice("planted")
-    spec = spec_for(choice, layers=3, heads=2, hidden=4, kernel="dgl", **options)
+    spec = spec_for(choice, layers=3, heads=2, hidden=4, kernel="dgl", residual="scaled", **options)
     assert len(products(epoch(spec, choice.training_data(spec)))) == count
 
 
 def test_sparse_features_are_left_out():
     choice = GraphChoice("cora")
-    spec = spec_for(choice, layers=1, heads=2, hidden=4, kernel="dgl")
+    spec = spec_for(choice, layers=1, heads=2, hidden=4, kernel="dgl", residual="scaled")
     assert len(products(epoch(spec, choice.training_data(spec)))) == 4 + 4
 
 

@@ -5,6 +5,7 @@ import json
 import pytest
 import torch
 
+from lipgnn.catalog import SUMS_RECIPE
 from lipgnn.diagnose.ablate import ablate
 from lipgnn.diagnose.data import WholeData
 from lipgnn.diagnose.diagnosis import diagnose
@@ -14,7 +15,8 @@ from lipgnn.diagnose.verdict import judge
 from lipgnn.spec.run import RunSpec
 
 CPU = torch.device("cpu")
-SPEC = RunSpec(dataset="planted", layers=3, hidden=2, heads=2, norm="none", activation="none", device="cpu")
+SMALL = {"dataset": "planted", "layers": 3, "hidden": 2, "heads": 2, "norm": "none"}
+SPEC = RunSpec(**{**SUMS_RECIPE, **SMALL, "activation": "none", "device": "cpu"})
 
 
 @pytest.fixture

@@ -6,6 +6,7 @@ import pytest
 import torch
 from networks import network_of
 
+from lipgnn.catalog import SUMS_RECIPE
 from lipgnn.datasets import load
 from lipgnn.diagnose.data import WholeData
 from lipgnn.diagnose.profile import profile
@@ -56,7 +57,7 @@ def rows(layers=10, **changes):
 @pytest.mark.parametrize("name", NETWORKS)
 def test_a_network_made_to_be_so_is_called_so(name, seed):
     options = {"norm": "none", "hidden": 8, "heads": 2, **NETWORKS[name]}
-    spec = RunSpec(dataset="planted", seed=seed, device="cpu", **options)
+    spec = RunSpec(**{**SUMS_RECIPE, "dataset": "planted", "seed": seed, "device": "cpu", **options})
     dataset = load("planted")
     seed_all(seed)
     network = network_of(spec, dataset.num_features, dataset.num_classes)

@@ -52,5 +52,5 @@ def test_it_is_identified_as_it_is_loaded():
 
 def test_a_reversible_stack_needs_all_nodes_in_every_layer():
     with pytest.raises(UsageError, match="same nodes in every layer"):
-        RunSpec(stack="reversible", batch_size=8)
-    RunSpec(stack="reversible", batch_size=0)
+        RunSpec(stack="reversible", residual="scaled", batch_size=8)
+    RunSpec(stack="reversible", residual="scaled", batch_size=0)

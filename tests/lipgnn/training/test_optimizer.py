@@ -16,9 +16,12 @@ from torch import nn
 from lipgnn.spec.run import FIELDS, RunSpec
 from lipgnn.training.optimizer import adam, schedule, watches, without_infinities
 
+SAME = {"layer_weight_decay": "same"}
+SPEC = RunSpec(**SAME)
+
 
 def test_is_adam_in_one_call():
-    spec = RunSpec(lr=0.03, weight_decay=0.01)
+    spec = RunSpec(lr=0.03, weight_decay=0.01, layer_weight_decay="same")
     generator = torch.Generator().manual_seed(0)
     networks = [nn.Linear(4, 3), nn.Linear(4, 3)]
     networks[1].load_state_dict(networks[0].state_dict())
@@ -53,13 +56,13 @@ def test_layers_have_their_own_weight_decay_and_nothing_else_has_it():
     for name, parameter in network.named_parameters():
         expected = before[name] - 0.5 * before[name].sign() if name.startswith("blocks.") else before[name]
         torch.testing.assert_close(parameter.detach(), expected, rtol=1e-3, atol=1e-3)
-    assert len(adam(network, RunSpec()).param_groups) == 1
+    assert len(adam(network, SPEC).param_groups) == 1
 
 
 @pytest.mark.parametrize("name", [name for name in FIELDS["schedule"].metadata["choices"] if name != "none"])
 def test_every_schedule_goes_on_from_its_state_in_json(name):
     """Where nothing gets better, rates fall after steps 12 and 23 or step by step: the break at 17 is between falls."""
-    spec = RunSpec(schedule=name, epochs=40, lr=0.8)
+    spec = RunSpec(**SAME, schedule=name, epochs=40, lr=0.8)
 
     def rates(optimizer, scheduler, steps):
         for _ in range(steps):
@@ -86,18 +89,18 @@ def test_every_schedule_goes_on_from_its_state_in_json(name):
 
 def test_the_state_of_a_schedule_that_has_not_moved_is_json():
     """Before the first evaluation the best value of a plateau is infinite, which JSON cannot hold."""
-    scheduler = schedule(RunSpec(schedule="plateau"), adam(nn.Linear(2, 2), RunSpec()))
+    scheduler = schedule(RunSpec(**SAME, schedule="plateau"), adam(nn.Linear(2, 2), SPEC))
     assert scheduler.state_dict()["best"] == math.inf
     json.dumps(without_infinities(scheduler.state_dict()), allow_nan=False)
 
 
 def test_without_a_schedule_there_is_none():
-    assert schedule(RunSpec(schedule="none"), adam(nn.Linear(2, 2), RunSpec())) is None
+    assert schedule(RunSpec(**SAME, schedule="none"), adam(nn.Linear(2, 2), SPEC)) is None
 
 
 @pytest.mark.parametrize("select, course", [("train_score", [0.5] * 30), ("val_loss", [2.0] * 30)])
 def test_halve_halves_after_ten_evaluations_without_a_gain(select, course):
-    spec = RunSpec(schedule="halve", select=select, lr=0.8)
+    spec = RunSpec(**SAME, schedule="halve", select=select, lr=0.8)
     optimizer = adam(nn.Linear(2, 2), spec)
     scheduler = schedule(spec, optimizer)
     rates = []

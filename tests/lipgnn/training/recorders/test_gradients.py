@@ -153,7 +153,7 @@ def test_without_an_epoch_there_is_nothing_to_save(training, tmp_path):
 
 
 def test_the_device_is_not_waited_for(training, monkeypatch):
-    state = training(attn_dropout=0)
+    state = training(kernel="dgl")
     recorder = GradientRecorder(state)
     train(state, recorder, 1)
     readings = []
