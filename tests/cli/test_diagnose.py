@@ -115,6 +115,18 @@ def test_paths_sum_to_the_whole(invoke):
     assert code == 2 and "--activation none" in err
 
 
+def test_reach_is_the_share_of_each_distance(invoke, result, tmp_path):
+    code, out, _ = invoke("diagnose", result["run_id"], "--reach", 3, "--json", "--figure", "reach.svg")
+    reach = json.loads(out)["reach"]
+    assert (code, reach["targets"], reach["beyond"]) == (0, 3, 0)
+    assert sum(row["share"] for row in reach["distances"]) == pytest.approx(1)
+    assert "distance in hops" in (tmp_path / "reach.svg").read_text()
+    code, out, err = invoke(*NEW, "--layers", 6, "--reach")
+    assert code == 0 and "outputs of 16 nodes" in out and "5–6" in out
+    assert "averaging over neighbours alone" in err
+    assert invoke(*NEW, "--reach", 0)[0] == 2
+
+
 def test_over_epochs_is_what_the_run_recorded(invoke, result, tmp_path):
     code, _, err = invoke("diagnose", result["run_id"], "--over", "epochs")
     assert code == 2 and "--record similarity --force" in err

@@ -9,7 +9,15 @@ from itertools import groupby
 
 from lipgnn.report.table.cells import Cell, Key, Table
 from lipgnn.report.table.statistics import CONFIDENCE, Difference
-from lipgnn.report.table.values import heading_of, higher_is_better, is_score, metric_words, scale_of, words_of
+from lipgnn.report.table.values import (
+    DISTANCE,
+    heading_of,
+    higher_is_better,
+    is_score,
+    metric_words,
+    scale_of,
+    words_of,
+)
 
 DASH = "–"
 MINUS = "−"
@@ -154,8 +162,8 @@ def _number(table: Table, row: Key, col: Key, kind: str) -> float | None:
 
 
 def _marks(table: Table, column: tuple[Key, str], bold: str, underline: str) -> list[str | None]:
-    """How the number of every row is marked; numbers of different metrics have no rank among each other."""
-    if _mixed(table, column[0]):
+    """How the number of every row is marked; numbers of different metrics have no rank, and distances have none."""
+    if _mixed(table, column[0]) or table.layout.value == DISTANCE:
         return [None] * len(table.row_keys)
     numbers = [_number(table, row, *column) for row in table.row_keys]
     (metric, *_) = table.metrics_by_column[column[0]]

@@ -1,4 +1,4 @@
-"""Recorders: numbers of every layer or distance, taken while a run trains; one file each, found by name in RECORDERS."""
+"""Recorders: numbers of every layer or distance, taken while a run trains; one file each, by name in RECORDERS."""
 
 from lipgnn.training.recorders.gradients import GradientRecorder
 from lipgnn.training.recorders.reach import ReachRecorder
