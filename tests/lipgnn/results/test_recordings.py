@@ -107,9 +107,9 @@ def test_similarity_is_archived_beside_gradients(store, tmp_path):
 def test_shares_are_archived_with_their_zeros(store, tmp_path):
     shares = np.array([[0.75, 0.25, 0, 0], [0.2, 0.3, 0.5, 0]])
     written = {"epochs": np.array([0, 9]), "reach_share": shares}
-    write_recording(store.run("ef0000000000").recording_path("reach"), written)
-    assert archive_recordings(store, ["ef0000000000"], tmp_path / "archived") == ["ef0000000000"]
-    found = read_recording(archived_path(tmp_path / "archived", "ef0000000000", "reach"))
+    write_recording(store.run("cd0000000000").recording_path("reach"), written)
+    assert archive_recordings(store, ["cd0000000000"], tmp_path / "archived") == ["cd0000000000"]
+    found = read_recording(archived_path(tmp_path / "archived", "cd0000000000", "reach"))
     np.testing.assert_allclose(found["reach_share"], shares, rtol=0.002)
     assert found["epochs"].tolist() == [0, 9]
 
