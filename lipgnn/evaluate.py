@@ -10,6 +10,7 @@ import torch
 
 from lipgnn.errors import DataError
 from lipgnn.measures.features import attention_entropy
+from lipgnn.nn.contract import attended
 from lipgnn.nn.spread import spread_of
 from lipgnn.tasks import Task, TaskData, find_task, load
 from lipgnn.tasks.batches import logits_of
@@ -70,7 +71,8 @@ def evaluate(saved: SavedModel, dataset: TaskData, device: torch.device) -> Eval
         whole = batches.whole()
         graph = whole.graph
         attention = network.attention(graph, whole.features)
-        found_entropy = (attention_entropy(graph, spread_of(graph, weights)).item() for weights in attention)
+        edges = attended(network.blocks[0].parts, graph)
+        found_entropy = (attention_entropy(edges, spread_of(graph, weights)).item() for weights in attention)
         entropy = [None if math.isnan(value) else value for value in found_entropy]
     return Evaluation(metric, found, official, classes, confusion, entropy)
 

@@ -134,6 +134,10 @@ def one_thread() -> Iterator[None]:
         torch.set_num_threads(threads)
 
 
+MEMBERSHIP = "graph"
+"""The node data that says which graph a node is of, where the nodes of a batch are not in the order of its graphs."""
+
+
 class PerGraph:
     """A function of a graph that is computed once and kept as long as the graph lives.
 

@@ -107,7 +107,8 @@ def comparison_options(
         ),
         click.option(
             "--model",
-            type=click.Choice(models_with("attention")),
+            # What is measured is attention to the mapped neighbours and no more.
+            type=click.Choice([name for name in models_with("attention") if name in models_with("value_map")]),
             default="gat",
             show_default=True,
             help="Measure this kind of layer.",

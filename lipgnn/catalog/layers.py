@@ -19,12 +19,14 @@ class LayerEntry(Entry):
     linear_maps : whether weight norms and initializations find linear maps in it.
     value_map : whether one linear map leads from features to what a node adds up of its neighbours.
     linear_skip : whether it has a linear skip of its own.
+    closed : whether nothing may act between its layers, which pass on more than features.
     """
 
     attention: str | None = None
     linear_maps: bool = False
     value_map: bool = False
     linear_skip: bool = False
+    closed: bool = False
 
 
 MODELS: dict[str, LayerEntry] = {
@@ -34,6 +36,14 @@ MODELS: dict[str, LayerEntry] = {
         attention=ADDITIVE,
         linear_maps=True,
         value_map=True,
+    ),
+    "gat-sep": LayerEntry(
+        "graph attention with the node itself apart from its neighbours (Platonov et al. 2023)",
+        # There is no map of values for GCNII's residual connection.
+        SUMS_RECIPE,
+        implementation="lipgnn.nn.gat_sep:GATSepConv",
+        attention=ADDITIVE,
+        linear_maps=True,
     ),
     "gt": LayerEntry(
         "graph transformer with linear skip (Shi et al. 2021)",
@@ -53,6 +63,14 @@ MODELS: dict[str, LayerEntry] = {
         linear_maps=True,
         value_map=True,
     ),
+    "sage": LayerEntry(
+        "GraphSAGE with the mean of the neighbours (Hamilton et al. 2017)",
+        {"norm": NO_NORM},
+        implementation="lipgnn.nn.sage:SAGEConv",
+        linear_maps=True,
+        value_map=True,
+        linear_skip=True,
+    ),
     "gin": LayerEntry(
         "graph isomorphism network (Xu et al. 2019)",
         {**SUMS_RECIPE, "norm": NO_NORM},
@@ -64,9 +82,22 @@ MODELS: dict[str, LayerEntry] = {
         {**SUMS_RECIPE, "norm": NO_NORM},
         implementation="lipgnn.nn.ggnn:GGNNConv",
     ),
+    "aero": LayerEntry(
+        "attention over edges and hops, AERO-GNN (Lee et al. 2023)",
+        {
+            **SUMS_RECIPE,
+            "norm": NO_NORM,
+            "residual": "none",
+            "activation": "none",
+            "heads": 1,
+            "hidden": 64,
+        },
+        implementation="lipgnn.nn.aero:AeroConv",
+        closed=True,
+    ),
 }
 
 
 def models_with(fact: str) -> list[str]:
-    """The names of the layers whose entry says so: attention, linear_maps, value_map or linear_skip."""
+    """The names of the layers whose entry says so: attention, linear_maps, value_map, linear_skip or closed."""
     return [name for name, entry in MODELS.items() if getattr(entry, fact)]

@@ -48,6 +48,7 @@ INITS: dict[str, Entry] = {
     "glorot": Entry("maps start as the authors of the layer draw them"),
     "orthogonal": Entry("maps start with orthonormal rows or columns for every head"),
     "zero-last": Entry("every layer starts by adding nothing"),
+    "balanced": Entry("the network starts linear, with maps in balance and equal attention (Mustafa et al. 2023)"),
 }
 
 STACKS: dict[str, Entry] = {

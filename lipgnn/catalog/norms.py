@@ -94,6 +94,10 @@ FEATURE_NORMS: dict[str, FeatureNormEntry] = {
     "batch": FeatureNormEntry(
         "BatchNorm over the nodes (Ioffe & Szegedy 2015)", implementation="lipgnn.norms.features.batch:BatchNorm"
     ),
+    "graph": FeatureNormEntry(
+        "GraphNorm, every graph of a batch on its own (Cai et al. 2021)",
+        implementation="lipgnn.norms.features.graph:GraphNorm",
+    ),
 }
 
 

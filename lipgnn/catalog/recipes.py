@@ -25,7 +25,8 @@ LINEAR_RECIPE: dict[str, Any] = {
     "heads": 1,
     "activation": "relu",
     "encoder_activation": "none",
-    "bias": "none",
+    # Theirs have none in the layers; BatchNorm takes it away again.
+    "bias": "layers",
     "dropout": 0.2,
     "layer_dropout": 0.2,
     "norm": "batch",
@@ -38,4 +39,4 @@ LINEAR_RECIPE: dict[str, Any] = {
     "select": "val_score",
 }
 """A learned linear residual and BatchNorm, for graphs whose neighbours are unlike each other: what Luo et al., "Classic
-GNNs are Strong Baselines", NeurIPS 2024, have for Minesweeper, but for the linear encoder, which is ours, and patience."""
+GNNs are Strong Baselines", NeurIPS 2024, have for Minesweeper; the encoder and the patience are ours."""

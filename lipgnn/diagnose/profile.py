@@ -24,7 +24,7 @@ from lipgnn.network.deep import DeepGNN
 from lipgnn.network.jumps import join
 from lipgnn.network.recompute import run_each
 from lipgnn.network.reversible import ReversibleBlock
-from lipgnn.nn.contract import acts_alike, is_local
+from lipgnn.nn.contract import acts_alike, attended, is_local, shown
 from lipgnn.runtime import dgl
 
 # What takes as long as the layer itself is measured in so many layers, spread evenly, and attention at so many nodes,
@@ -157,7 +157,7 @@ class _Watch:
         x = arguments[1]
         if layer == 1:
             self._look_at(0, x)
-        self._look_at(layer, y)
+        self._look_at(layer, y, getattr(block, "conv", None))
         found = self._found[layer]
         if getattr(block, "residual", None) in SUMS and block.sum_norm is None and block.mlp is None:
             kept, added = self._found[layer - 1]["size"], measures.rows_of(y.detach(), less=x.detach()).size
@@ -167,13 +167,14 @@ class _Watch:
             if _acts_along_edges(block):
                 graph, x = self._sample.graph, x[self._sample.nodes]
             spread = block.spread(graph, x)
-            found["entropy"] = measures.attention_entropy(graph, spread)
-            found["saturated"] = measures.saturated(graph, spread)
+            edges = attended(block.parts, graph)
+            found["entropy"] = measures.attention_entropy(edges, spread)
+            found["saturated"] = measures.saturated(edges, spread)
 
-    def _look_at(self, layer: int, x: torch.Tensor) -> None:
-        """Features now, their gradient when it comes."""
-        x.register_hook(functools.partial(self._after_gradient, layer))
-        x = x.detach()
+    def _look_at(self, layer: int, x: torch.Tensor, conv: nn.Module | None = None) -> None:
+        """Features now, their gradient when it comes; what the layer shows of them."""
+        x.register_hook(lambda gradient: self._after_gradient(layer, shown(conv, gradient)))
+        x = shown(conv, x.detach())
         rows = measures.rows_of(x, self._components)
         self._found[layer] |= {
             "feat_norm": rows.length,

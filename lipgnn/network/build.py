@@ -14,7 +14,7 @@ from lipgnn.network.blocks import Block, Branch, Gate
 from lipgnn.network.reversible import ReversibleBlock
 from lipgnn.nn import Mlp, bound_weights, initialize
 from lipgnn.nn.activations import ACTIVATIONS
-from lipgnn.nn.contract import maps_of
+from lipgnn.nn.contract import layer_of, maps_of, score_norm_of, score_weights_of
 from lipgnn.nn.dropout import FeatureDropout
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.norms import NearIdentity, feature_norm
@@ -54,8 +54,12 @@ class Builder:
 
     def _parts(self, hidden: int, layer: int) -> tuple[nn.Module | None, ...]:
         width = hidden * self.spec.heads
-        conv = MODELS[self.spec.model].load().from_spec(self.spec, width)
+        conv = layer_of(MODELS[self.spec.model].load(), self.spec, width, layer)
         self._prepare(maps_of(conv))
+        if self.spec.init == "balanced" and score_norm_of(conv) is None:
+            # A score norm would divide zero by zero, and make any score of full size after one step.
+            for parameter in score_weights_of(conv):
+                nn.init.zeros_(parameter)
         if self.spec.residual == "initial":
             conv.value_map.add(NearIdentity(math.log(self.spec.beta / layer + 1)))
         return self._around(conv, ACTIVATIONS[self.spec.activation](), width)
@@ -82,7 +86,7 @@ class Builder:
 
     def _prepare(self, maps: Sequence[LinearMap]) -> None:
         """Draw and bound linear maps, in this order: a bound starts from the weights as they are."""
-        initialize(maps, self.spec.init)
+        initialize(maps, self.spec.init, self.spec.heads)
         if norm := parse_weight_norm(self.spec.weight_norm):
             bound_weights(maps, norm, self.spec.layers)
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import nn
 
+from lipgnn.catalog import SUMS
 from lipgnn.errors import UsageError
 from lipgnn.network.build import Builder
 from lipgnn.network.edge_dropout import EdgeDropout
@@ -17,6 +18,7 @@ from lipgnn.network.recompute import run_blocks, run_each, run_recomputing
 from lipgnn.network.reversible import run_reversible
 from lipgnn.nn import FeatureLinear
 from lipgnn.nn.activations import ACTIVATIONS
+from lipgnn.nn.balanced import balance_ends
 from lipgnn.nn.contract import attention_of
 from lipgnn.nn.dropout import FeatureDropout
 from lipgnn.runtime import dgl
@@ -88,6 +90,16 @@ class DeepGNN(nn.Module):
                 nn.init.xavier_uniform_(linear.weight)
                 if linear.bias is not None:
                     nn.init.zeros_(linear.bias)
+        if spec.init == "balanced":
+            self._balance_ends(spec)
+
+    def _balance_ends(self, spec: NetworkSpec) -> None:
+        if not isinstance(self.encoder, nn.Linear):
+            raise UsageError(
+                "--init balanced draws a linear encoder, and the data of this network needs another.",
+                "Use --init glorot.",
+            )
+        balance_ends(self.encoder, self.decoder, spec.heads, summed=spec.residual in SUMS)
 
     def forward(self, graph: Graphs, x: torch.Tensor) -> torch.Tensor:
         """Features (N, F) → logits (N, C), of the targets of the last hop where there is one for every layer."""

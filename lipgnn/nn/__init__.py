@@ -1,26 +1,32 @@
 """Layers as plain torch modules; those on graphs are called as `layer(graph, features)`."""
 
+from lipgnn.nn.aero import AeroConv
 from lipgnn.nn.attention import AttentionConv
 from lipgnn.nn.feature_linear import FeatureLinear
 from lipgnn.nn.gat import GATConv
+from lipgnn.nn.gat_sep import GATSepConv
 from lipgnn.nn.gcn import GCNConv
 from lipgnn.nn.ggnn import GGNNConv
 from lipgnn.nn.gin import GINConv
 from lipgnn.nn.key_value_embedding import KeyValueEmbedding
 from lipgnn.nn.linear_map import LinearMap, bound_weights, initialize
 from lipgnn.nn.mlp import Mlp
+from lipgnn.nn.sage import SAGEConv
 from lipgnn.nn.transformer import TransformerConv
 
 __all__ = [
+    "AeroConv",
     "AttentionConv",
     "FeatureLinear",
     "GATConv",
+    "GATSepConv",
     "GCNConv",
     "GGNNConv",
     "GINConv",
     "KeyValueEmbedding",
     "LinearMap",
     "Mlp",
+    "SAGEConv",
     "TransformerConv",
     "bound_weights",
     "initialize",

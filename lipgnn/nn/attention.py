@@ -69,8 +69,7 @@ class AttentionConv(nn.Module):
         """The layer of this network, from features of `width` channels to as many, all heads together."""
         score, _ = parse_norm(spec.norm)
         options = {"attn_drop": spec.attn_dropout, "norm": score, "kappa": spec.kappa, "kernel": spec.kernel}
-        bias = spec.bias == "layers"
-        return cls(width, width // spec.heads, spec.heads, bias=bias, **options, **more)
+        return cls(width, width // spec.heads, spec.heads, bias=spec.bias == "layers", **options, **more)
 
     @property
     def local(self) -> bool:
@@ -143,9 +142,8 @@ class AttentionConv(nn.Module):
         kernel = None if get_attention else self.kernel_on(ends.source.device)
         if not kernel:
             return self._reference(graph, ends, edge_weight)
-        dropout = self.attn_drop.p if self.attn_drop.training else 0.0
-        options = {"dropout": dropout, "seed": draw_seed(self.attn_drop), "edge_weight": edge_weight}
-        return self._fused(kernel, graph, ends, **options), None
+        dropout, seed = self.attn_drop.p if self.attn_drop.training else 0.0, draw_seed(self.attn_drop)
+        return self._fused(kernel, graph, ends, dropout=dropout, seed=seed, edge_weight=edge_weight), None
 
     def spread(self, graph: dgl.DGLGraph, feat: Features) -> Spread:
         """How evenly every node's attention is spread, of a layer in evaluation; feat is (N, F), or a pair of such."""
@@ -160,8 +158,7 @@ class AttentionConv(nn.Module):
         ------
         UsageError : a fused kernel was asked for by name, and the layer is not one that it knows.
         """
-        fits = self._fits_kernels
-        if self.kernel in ("auto", "dgl") and not (fits and self.num_heads <= MOST_HEADS):
+        if not ((fits := self._fits_kernels) and self.num_heads <= MOST_HEADS) and self.kernel in ("auto", "dgl"):
             return None
         if not fits:
             raise UsageError(
@@ -178,15 +175,18 @@ class AttentionConv(nn.Module):
         of all that enters the scores, one below the other: ‖Δy‖² = Σ_h ‖Δy_h‖² ≤ L² Σ_h ‖W_h Δx‖² = L² ‖W Δx‖², which
         is sharper than the sum over the norms of the heads.
         """
+        # Without a bound on the attention there is none on the layer, even where the weights happen to be zero.
+        if (attention := self._attention_bound(graph)).reason:
+            return attention
+        return Bound(attention.value * spectral_norm(self._projection) + self._passed_bound)
+
+    def _attention_bound(self, graph: dgl.DGLGraph) -> Bound:
+        """The Lipschitz constant of one head's attention on `graph`, in the projected features."""
         if graph.is_block or len(graph.ntypes) > 1:
             return Bound.unknown("no bound is known where sources and targets are not the same nodes: use one graph")
         if self.norm is None:
             return Bound.unknown("plain attention is not Lipschitz: use --norm lip")
-        attention = certified(self.norm, graph)
-        # Without a bound on the attention there is none on the layer, even where the weights happen to be zero.
-        if attention.reason:
-            return attention
-        return Bound(attention.value * spectral_norm(self._projection) + self._passed_bound)
+        return certified(self.norm, graph)
 
     def lipschitz_bound(self, graph: dgl.DGLGraph) -> float:
         """The constant of `certified` as a number, infinite where none is known."""

@@ -8,13 +8,14 @@ counts out-edges, keeps statistics, and has neither attention, nor linear maps, 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Protocol
 
 import torch
 from torch import nn
 
 from lipgnn.nn.linear_map import LinearMap
+from lipgnn.nn.loops import without_loops
 from lipgnn.nn.spread import Spread
 from lipgnn.norms.bound import Bound
 from lipgnn.norms.contract import certified, is_local, keeps_statistics, said
@@ -24,13 +25,17 @@ from lipgnn.spec.network import NetworkSpec
 __all__ = [
     "Layer",
     "acts_alike",
+    "attended",
     "attention_of",
     "certified",
     "is_local",
     "keeps_statistics",
+    "layer_of",
     "maps_of",
     "own_skip",
     "score_norm_of",
+    "score_weights_of",
+    "shown",
     "value_map_of",
 ]
 
@@ -50,6 +55,8 @@ class Layer(Protocol):
     attention : the kind of its attention, "additive" or "dot-product"; None where it has none. A layer with attention
         has `num_heads`, its score norm or None as `norm`, `spread`, and a call with `get_attention=True` that returns
         the output and the weights (E, H, 1).
+    attends_to_loops : whether self-loops count among the edges of its attention; where not, their weights are zero.
+    score_weights : the parameters, beside its maps, that scores are made of; where they are zero all scores are.
     linear_skip : whether its attribute `skip` is a linear map past everything else, or None to be without it.
     maps : its linear maps, which weight norms bound and initializations draw.
     value_map : the one of them from features to what a node adds up of its neighbours.
@@ -59,6 +66,8 @@ class Layer(Protocol):
     counts_out_edges: bool
     keeps_statistics: bool
     attention: str | None
+    attends_to_loops: bool
+    score_weights: Sequence[nn.Parameter]
     linear_skip: bool
     maps: Sequence[LinearMap]
     value_map: LinearMap
@@ -66,6 +75,18 @@ class Layer(Protocol):
     @classmethod
     def from_spec(cls, spec: NetworkSpec, width: int) -> Layer:
         """The layer of this network, from features of `width` channels to as many; every layer needs this."""
+        ...
+
+    @classmethod
+    def from_spec_at(cls, spec: NetworkSpec, width: int, layer: int) -> Layer:
+        """In its place, the layer of this number, from 1 on, where those of a network are not alike.
+
+        What goes from one to the next may then be of another width; it is `width` before the first and after the last.
+        """
+        ...
+
+    def shown(self, y: torch.Tensor) -> torch.Tensor:
+        """The part of what such a layer gives that measurements of features are about."""
         ...
 
     def values(self, x: torch.Tensor) -> torch.Tensor:
@@ -91,6 +112,12 @@ def attention_of(layer: nn.Module) -> str | None:
     return said(layer, "attention", None)
 
 
+def attended(layers: Iterable[nn.Module], graph: dgl.DGLGraph) -> dgl.DGLGraph:
+    """The graph of the edges that the attention of these layers, all of one kind, is over."""
+    loops = all(said(layer, "attends_to_loops", True) for layer in layers)
+    return graph if loops else without_loops(graph).graph
+
+
 def maps_of(layer: nn.Module) -> Sequence[LinearMap]:
     """The linear maps of a layer, as far as it names them."""
     return said(layer, "maps", ())
@@ -109,3 +136,20 @@ def own_skip(layer: nn.Module) -> nn.Linear | None:
 def score_norm_of(layer: nn.Module) -> nn.Module | None:
     """The score norm of a layer with attention, if there is one."""
     return layer.norm if attention_of(layer) else None
+
+
+def score_weights_of(layer: nn.Module) -> Sequence[nn.Parameter]:
+    """The parameters of a layer that its scores are made of, as far as it names them."""
+    return said(layer, "score_weights", ())
+
+
+def layer_of(kind: type[Layer], spec: NetworkSpec, width: int, layer: int) -> Layer:
+    """The layer of this kind and number, from 1 on."""
+    make = getattr(kind, "from_spec_at", None)
+    return make(spec, width, layer) if make else kind.from_spec(spec, width)
+
+
+def shown(layer: nn.Module | None, y: torch.Tensor) -> torch.Tensor:
+    """What of a layer's output is measured: all of it unless the layer says otherwise."""
+    own = None if layer is None else said(layer, "shown", None)
+    return own(y) if own else y

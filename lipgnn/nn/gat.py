@@ -185,6 +185,11 @@ class GATConv(AttentionConv):
         return self.norm(graph, graph.edata["scores"], z if target is None else (z, target), attn)
 
     @property
+    def score_weights(self) -> list[nn.Parameter]:
+        """The attention vectors a_l and a_r."""
+        return [self.attn_l, self.attn_r]
+
+    @property
     def maps(self) -> list[LinearMap]:
         """The linear maps of its features: W of every head, and that of a linear residual."""
         residual = [LinearMap(self.res_fc, last=True)] if isinstance(self.res_fc, nn.Linear) else []

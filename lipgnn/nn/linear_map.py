@@ -9,6 +9,7 @@ import torch
 from torch import nn
 from torch.nn.utils import parametrize
 
+from lipgnn.nn.balanced import mirror_
 from lipgnn.norms import Scaled, SpectralBound
 from lipgnn.runtime import one_thread
 from lipgnn.spec.weight_norm import WeightNorm
@@ -49,18 +50,21 @@ class LinearMap:
         parametrize.register_parametrization(self.module, self.name, parametrization, unsafe=True)
 
 
-def initialize(maps: Iterable[LinearMap], how: str) -> None:
+def initialize(maps: Iterable[LinearMap], how: str, heads: int = 1) -> None:
     """Draw the weights of maps anew.
 
     Parameters
     ----------
     how : "glorot" leaves them as their layer has drawn them; "orthogonal" makes the rows or columns of every head
-        orthonormal; "zero-last" starts every layer from an output of zero.
+        orthonormal; "zero-last" starts every layer from an output of zero; "balanced" mirrors them (see mirror_).
+    heads : of the network, whose channels "balanced" pairs.
     """
     for linear in maps:
         if how == "orthogonal":
             for head in linear.weight.detach().unflatten(0, (linear.heads, -1)):
                 nn.init.orthogonal_(head)
+        elif how == "balanced":
+            mirror_(linear.weight, rows=heads, columns=heads)
         elif how == "zero-last" and linear.last:
             nn.init.zeros_(linear.weight)
             if linear.with_bias:

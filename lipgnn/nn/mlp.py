@@ -23,20 +23,27 @@ class Mlp(nn.Module):
     width, inner : of input and output, and between the two maps.
     activation : σ.
     bias : whether it has b₁ and b₂.
+    out_width : of the output, where it is another than that of the input.
     """
 
     local = True
     counts_out_edges = False
     keeps_statistics = False
 
-    def __init__(self, width: int, inner: int, activation: nn.Module, bias: bool = True):
+    def __init__(
+        self, width: int, inner: int, activation: nn.Module, bias: bool = True, *, out_width: int | None = None
+    ):
         super().__init__()
         self.first = nn.Linear(width, inner, bias=bias)
         self.activation = activation
-        self.second = nn.Linear(inner, width, bias=bias)
+        self.second = nn.Linear(inner, width if out_width is None else out_width, bias=bias)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        """Draw new weights: Glorot uniform; biases zero."""
         for linear in (self.first, self.second):
             nn.init.xavier_uniform_(linear.weight)
-            if bias:
+            if linear.bias is not None:
                 nn.init.zeros_(linear.bias)
 
     def forward(self, graph: dgl.DGLGraph | None, x: torch.Tensor) -> torch.Tensor:

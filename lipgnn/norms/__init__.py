@@ -3,6 +3,7 @@
 from lipgnn.norms.bound import Bound
 from lipgnn.norms.contract import FeatureNorm, ScoreNorm
 from lipgnn.norms.features.batch import BatchNorm
+from lipgnn.norms.features.graph import GraphNorm
 from lipgnn.norms.features.layer import LayerNorm
 from lipgnn.norms.features.pair import PairNorm
 from lipgnn.norms.named import feature_norm, score_norm
@@ -18,6 +19,7 @@ __all__ = [
     "Bound",
     "DotProductLipschitzNorm",
     "FeatureNorm",
+    "GraphNorm",
     "LayerNorm",
     "LipschitzNorm",
     "NearIdentity",

@@ -49,7 +49,7 @@ class NetworkSpec:
         _NETWORK, "relu", "The activation between the encoder and the first layer.", choices=ACTIVATIONS
     )
     bias: str = option(_NETWORK, "none", "Where biases are learned.", catalog=BIASES)
-    skip: str = option(_NETWORK, "own", "Whether gt layers have their own linear skip.", choices=SKIPS)
+    skip: str = option(_NETWORK, "own", "Whether gt and sage layers have their own linear skip.", choices=SKIPS)
     mlp: str = option(_NETWORK, "none", "The MLP that follows every layer.", catalog=MLPS)
     dropout: float = option(_NETWORK, 0.6, "Dropout on the input of encoder and decoder.", low=0, below=1)
     layer_dropout: float = option(_NETWORK, 0.6, "Dropout on the input of every layer.", low=0, below=1)
@@ -75,7 +75,11 @@ class NetworkSpec:
         _DEPTH, 0.1, "The share of the first features in every layer, with --residual initial.", low=0, high=1
     )
     beta: float = option(
-        _DEPTH, 0.5, "Layer l maps by (1−b) I + b W with b = log(beta/l + 1), with --residual initial.", low=0, high=10
+        _DEPTH,
+        0.5,
+        "Layer l maps by (1−b) I + b W with b = log(beta/l + 1), with --residual initial; λ of model aero.",
+        low=0,
+        high=10,
     )
     jk: str = option(_DEPTH, "none", "What the decoder sees of the layers (jumping knowledge).", catalog=JUMPS)
     init: str = option(_DEPTH, "glorot", "How the maps of a layer start.", catalog=INITS)

@@ -25,9 +25,11 @@ def preset_values(preset: str, model: str, layers: int) -> dict[str, Any]:
     UsageError : no such preset.
     """
     check_name("preset", preset, PRESETS)
+    layer = MODELS[model]
+    if layer.closed:
+        return layer.defaults
     if preset == "sums":
         return SUMS_RECIPE
-    layer = MODELS[model]
     return {
         **SUMS_RECIPE,
         "residual": "identity",

@@ -14,6 +14,10 @@ class Parts(Protocol):
 
     model: str
     hidden: int
+    activation: str
+    encoder_activation: str
+    layer_dropout: float
+    edge_dropout: float
     norm: str
     norm_place: str
     weight_norm: str
@@ -36,6 +40,10 @@ def check_network(parts: Parts) -> None:
     _check_norm(parts)
     _check_maps(parts)
     _check_layer(parts)
+    if MODELS[parts.model].closed:
+        _check_closed(parts)
+    if parts.init == "balanced":
+        _check_balanced(parts)
     if parts.stack == "reversible":
         _check_reversible(parts)
 
@@ -131,6 +139,53 @@ def _check_layer(parts: Parts) -> None:
             f"--bias none takes away the biases of linear maps, and a layer of {parts.model!r} is none.",
             f"Use model {', '.join(models_with('linear_maps'))}, or --bias layers.",
         )
+
+
+def _check_closed(parts: Parts) -> None:
+    """Nothing acts between layers that pass on more than features."""
+    obstacles = (
+        (parts.residual != "none", f"residual {parts.residual!r}", "--residual none"),
+        (parts.activation != "none", f"activation {parts.activation!r}", "--activation none"),
+        (parts.norm != NO_NORM, f"norm {parts.norm!r}", f"--norm {NO_NORM}"),
+        (parts.mlp != "none", f"MLPs ({parts.mlp})", "--mlp none"),
+        (parts.jk != "none", f"joined layers ({parts.jk})", "--jk none"),
+        (parts.stack != "plain", f"a {parts.stack} stack", "--stack plain"),
+        (parts.layer_dropout != 0, f"layer dropout {parts.layer_dropout}", "--layer-dropout 0"),
+        # Its weights are bounded where every edge goes both ways, and edges are dropped one by one.
+        (parts.edge_dropout != 0, f"edge dropout {parts.edge_dropout}", "--edge-dropout 0"),
+    )
+    for met, what, use in obstacles:
+        if met:
+            raise UsageError(
+                f"Layers of {parts.model!r} pass more than features to each other, which does not go with {what}.",
+                f"Use {use}.",
+            )
+
+
+def _check_balanced(parts: Parts) -> None:
+    """ReLU(v) − ReLU(−v) = v: what a network of mirrored maps must be for it to start linear."""
+    plain = [name for name in models_with("value_map") if not MODELS[name].linear_skip]
+    encoder = "relu" if parts.residual == "none" else "none"
+    obstacles = (
+        (parts.model not in plain, f"model {parts.model!r}", f"--model {' or '.join(plain)}"),
+        (parts.activation != "relu", f"activation {parts.activation!r}", "--activation relu"),
+        (parts.residual not in ("none", *SUMS), f"residual {parts.residual!r}", "--residual none or identity"),
+        (
+            parts.encoder_activation != encoder,
+            f"encoder activation {parts.encoder_activation!r} and residual {parts.residual!r}",
+            f"--encoder-activation {encoder}",
+        ),
+        (parse_norm(parts.norm)[1] is not None, f"norm {parts.norm!r}", "--norm none or --norm lip"),
+        (parts.hidden % 2 == 1, f"heads of an odd width {parts.hidden}", "an even --hidden"),
+        (parts.mlp != "none", f"MLPs ({parts.mlp})", "--mlp none"),
+        (parts.jk != "none", f"joined layers ({parts.jk})", "--jk none"),
+        (parts.stack != "plain", f"a {parts.stack} stack", "--stack plain"),
+    )
+    for met, what, use in obstacles:
+        if met:
+            raise UsageError(
+                f"--init balanced starts a network as a linear one, which does not go with {what}.", f"Use {use}."
+            )
 
 
 def _check_reversible(parts: Parts) -> None:

@@ -74,6 +74,9 @@ def resolve(
         (task_of(dataset).defaults(dataset, model), f"default of data set {dataset}"),
         (MODELS[model].defaults, f"default of model {model}"),
     ]
+    if MODELS[model].closed:
+        # Such layers go with nothing but their own recipe, whatever suits the data.
+        defaults_of.reverse()
     if preset:
         defaults_of.insert(0, (preset_values(preset, model, given("layers")), f"preset {preset}"))
     for defaults, source in defaults_of:

@@ -156,7 +156,7 @@ def plan_memory(expected: Estimate, requested: str, free: int) -> MemoryPlan:
 def estimate(
     network: DeepGNN, graph: Graphs, features: torch.Tensor, loss: Callable[[torch.Tensor], torch.Tensor]
 ) -> Estimate:
-    """Take a step through the first two blocks and count what it allocates; nothing else is changed.
+    """Take a step through two blocks and count what it allocates; nothing else is changed.
 
     Two, because what the second adds to the first is what every further one will; but through all where each has a
     graph of its own. Memory that an operation takes and gives back within itself is not seen.
@@ -199,9 +199,12 @@ def _probe(
     with _Allocations() as allocations:
         x = network.encode(features)
         outputs: list[torch.Tensor] = []
-        boundary = x.nbytes
+        boundary = 0
         kept = [allocations.now]
-        for block, own in zip(network.blocks[:probed], per_block(graph, probed), strict=True):
+        # The last one takes what any other gives, and gives what the decoder takes.
+        blocks = [*network.blocks[: probed - 1], network.blocks[-1]]
+        for block, own in zip(blocks, per_block(graph, probed), strict=True):
+            boundary = max(boundary, x.nbytes)
             x = network.run([block], own, x)
             outputs = [*carried(outputs, own), x] if network.jk != "none" else [x]
             kept.append(allocations.now)

@@ -12,7 +12,7 @@ from lipgnn.datasets.generated.trees import TreeDataset
 from lipgnn.network.build import example_block
 from lipgnn.network.hops import Graphs, Hop
 from lipgnn.nn.contract import acts_alike, is_local
-from lipgnn.runtime import dgl
+from lipgnn.runtime import MEMBERSHIP, dgl
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks.batches.batch import Batch, generator_of, parts_of, shuffled
 from lipgnn.tasks.batches.subtrees import OWN_LAYERS, Subtrees
@@ -28,7 +28,7 @@ class TreeBatches:
     subtrees that several graphs have in common are computed once in all layers but the last two, unless the batch is
     so small that it has less to compute than all subtrees there are.
 
-    Norms over nodes see those of the batch, in evaluation as well.
+    Norms over nodes see those of the batch, in evaluation as well; GraphNorm sees those of each graph.
     """
 
     shares_forward = False
@@ -85,7 +85,9 @@ class TreeBatches:
         sources, targets = dgl.batch([self._tree] * size).edges()
         nodes = self._tree.num_nodes()
         renumbered = (self._place[ends % nodes] * size + ends // nodes for ends in (sources, targets))
-        return dgl.graph(tuple(renumbered), num_nodes=nodes * size).to(self._device)
+        graph = dgl.graph(tuple(renumbered), num_nodes=nodes * size)
+        graph.ndata[MEMBERSHIP] = torch.arange(nodes * size, device="cpu") % size
+        return graph.to(self._device)
 
     def _narrowing(self, size: int, layers: int) -> list[Hop]:
         """A hop for each of the last `layers`: what is within so many edges of the roots."""

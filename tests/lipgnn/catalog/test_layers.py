@@ -5,13 +5,13 @@ import pytest
 from lipgnn import catalog
 from lipgnn.nn.contract import attention_of, maps_of, own_skip, value_map_of
 from lipgnn.norms.contract import said
-from lipgnn.spec.network import NetworkSpec
+from lipgnn.spec.run import RunSpec
 
 
 @pytest.fixture(params=catalog.MODELS)
 def entry_and_layer(request):
     entry = catalog.MODELS[request.param]
-    spec = NetworkSpec(model=request.param, norm="none", hidden=2, heads=2, residual="none", bias="layers")
+    spec = RunSpec(**{**entry.defaults, "model": request.param, "norm": "none", "hidden": 2, "heads": 2})
     return entry, entry.load().from_spec(spec, spec.width)
 
 
@@ -39,10 +39,12 @@ def test_every_layer_of_ours_says_how_far_it_looks_and_whether_it_is_certified(e
 def test_an_entry_that_says_nothing_has_nothing():
     entry = catalog.LayerEntry("a layer")
     assert (entry.attention, entry.linear_maps, entry.value_map, entry.linear_skip) == (None, False, False, False)
+    assert not entry.closed
 
 
 def test_models_with():
-    assert catalog.models_with("attention") == ["gat", "gt"]
-    assert catalog.models_with("value_map") == ["gat", "gt", "gcn"]
-    assert catalog.models_with("linear_maps") == ["gat", "gt", "gcn", "gin"]
-    assert catalog.models_with("linear_skip") == ["gt"]
+    assert catalog.models_with("attention") == ["gat", "gat-sep", "gt"]
+    assert catalog.models_with("value_map") == ["gat", "gt", "gcn", "sage"]
+    assert catalog.models_with("linear_maps") == ["gat", "gat-sep", "gt", "gcn", "sage", "gin"]
+    assert catalog.models_with("linear_skip") == ["gt", "sage"]
+    assert catalog.models_with("closed") == ["aero"]

@@ -6,6 +6,7 @@ from networks import bare
 
 from lipgnn.network.edge_dropout import EdgeDropout
 from lipgnn.network.hops import Hop
+from lipgnn.norms import GraphNorm
 from lipgnn.runtime import dgl
 
 
@@ -54,3 +55,13 @@ def test_a_step_is_one_on_the_thinner_graph(graph, model):
     thinner = EdgeDropout(0.5)(graph)
     torch.testing.assert_close(out, network.eval()(thinner, x))
     assert not torch.allclose(out, network(graph, x))
+
+
+def test_nodes_stay_in_the_graph_of_a_batch_that_they_are_of():
+    sizes = torch.tensor([2, 3])
+    graph = dgl.batch([dgl.graph((torch.arange(n), torch.arange(n))) for n in sizes.tolist()])
+    x = torch.arange(10.0).view(5, 2)
+    thinner = EdgeDropout(0.5).train()(graph)
+    torch.testing.assert_close(GraphNorm(2)(thinner, x), GraphNorm(2)(graph, x))
+    assert not torch.equal(GraphNorm(2)(thinner, x), GraphNorm(2)(None, x))
+    torch.testing.assert_close(GraphNorm(2)(EdgeDropout(0.5)(thinner), x), GraphNorm(2)(graph, x))

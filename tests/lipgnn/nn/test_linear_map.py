@@ -2,19 +2,33 @@ import pytest
 import torch
 from torch import nn
 
-from lipgnn.nn import GATConv, GCNConv, GINConv, LinearMap, Mlp, TransformerConv, bound_weights, initialize
+from lipgnn.nn import (
+    GATConv,
+    GATSepConv,
+    GCNConv,
+    GINConv,
+    LinearMap,
+    Mlp,
+    SAGEConv,
+    TransformerConv,
+    bound_weights,
+    initialize,
+)
 from lipgnn.spec.weight_norm import parse_weight_norm
 
 LAYERS = {
     "gat": lambda: GATConv(6, 2, 3),
     "gat with a linear residual": lambda: GATConv(6, 2, 2, residual=True),
+    "gat-sep": lambda: GATSepConv(6, 2, 3),
     "gt": lambda: TransformerConv(6, 2, 3),
     "gt without skip": lambda: TransformerConv(6, 2, 3, skip=False),
     "gcn": lambda: GCNConv(6, 6),
+    "sage": lambda: SAGEConv(6, 6),
+    "sage without skip": lambda: SAGEConv(6, 6, skip=False),
     "gin": lambda: GINConv(6, 6),
     "mlp": lambda: Mlp(6, 12, nn.ELU()),
 }
-MATRICES = {"gat with a linear residual": 2, "gt": 4, "gt without skip": 3, "gin": 2, "mlp": 2}
+MATRICES = {"gat-sep": 3, "gat with a linear residual": 2, "gt": 4, "gt without skip": 3, "sage": 2, "gin": 2, "mlp": 2}
 
 
 @pytest.mark.parametrize("kind", LAYERS)
@@ -60,7 +74,7 @@ def test_every_head_of_every_map_is_bounded(kind, reference):
 def test_biases_shrink_with_the_bound_and_never_grow(kind, norm, factor):
     layer = LAYERS[kind]()
     biases = [linear.with_bias.bias for linear in layer.maps if linear.with_bias]
-    assert len(biases) == len(layer.maps) - (kind == "gat with a linear residual")
+    assert len(biases) == len(layer.maps) - (kind in ("gat with a linear residual", "gat-sep", "sage"))
     for bias in biases:
         nn.init.uniform_(bias, 1, 2)
     bound_weights(layer.maps, parse_weight_norm(norm), layers=8)

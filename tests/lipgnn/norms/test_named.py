@@ -11,6 +11,7 @@ from lipgnn.errors import UsageError
 from lipgnn.norms import (
     BatchNorm,
     DotProductLipschitzNorm,
+    GraphNorm,
     LayerNorm,
     LipschitzNorm,
     PairNorm,
@@ -19,7 +20,7 @@ from lipgnn.norms import (
     score_norm,
 )
 
-GRAPH = None  # none of the feature norms looks at the graph
+GRAPH = None  # where there is none, all nodes are of one graph
 
 
 @pytest.fixture
@@ -41,6 +42,7 @@ def test_names_give_the_norms_they_describe(x):
         "layer": LayerNorm(4),
         "layer-graph": LayerNorm(4, mode="graph"),
         "batch": BatchNorm(4),
+        "graph": GraphNorm(4),
     }
     assert set(same) == set(FEATURE_NORMS)
     for name, norm in same.items():

@@ -11,6 +11,10 @@ from lipgnn.spec.run import RunSpec
 PLAIN = {
     "model": "gat",
     "hidden": 8,
+    "activation": "relu",
+    "encoder_activation": "none",
+    "layer_dropout": 0.0,
+    "edge_dropout": 0.0,
     "norm": "none",
     "norm_place": "branch",
     "weight_norm": "none",
@@ -29,6 +33,19 @@ REFUSED = [
     ({"model": "ggnn", "init": "orthogonal"}, "--init orthogonal draws linear maps"),
     ({"init": "zero-last", "residual": "none"}, "nothing would be left"),
     ({"init": "zero-last", "weight_norm": "fix:4/L"}, "start at zero cannot have the length that 'fix:4/L'"),
+    ({"model": "sage", "init": "balanced"}, "does not go with model 'sage'"),
+    ({"activation": "elu", "init": "balanced"}, "does not go with activation 'elu'"),
+    ({"residual": "gated", "init": "balanced"}, "does not go with residual 'gated'"),
+    ({"residual": "none", "init": "balanced"}, "does not go with encoder activation 'none' and residual 'none'"),
+    (
+        {"encoder_activation": "relu", "init": "balanced"},
+        "does not go with encoder activation 'relu' and residual 'identity'",
+    ),
+    ({"norm": "batch", "init": "balanced"}, "does not go with norm 'batch'"),
+    ({"hidden": 3, "init": "balanced"}, "does not go with heads of an odd width 3"),
+    ({"mlp": "2x", "init": "balanced"}, r"does not go with MLPs \(2x\)"),
+    ({"jk": "sum", "init": "balanced"}, r"does not go with joined layers \(sum\)"),
+    ({"stack": "reversible", "init": "balanced"}, "does not go with a reversible stack"),
     ({"model": "gin", "residual": "initial"}, "one linear map of what is added up, which 'gin' is not"),
     ({"skip": "none"}, "'gat' has none of its own"),
     ({"stack": "reversible", "residual": "none"}, "needs a residual sum, got 'none'"),
@@ -38,6 +55,26 @@ REFUSED = [
     ({"stack": "reversible", "mlp": "2x"}, "no MLPs"),
     ({"stack": "reversible", "norm_place": "sum"}, "cannot be inverted"),
 ]
+
+ALONE = PLAIN | {"model": "aero", "residual": "none", "activation": "none"}
+NOT_BETWEEN = [
+    {"residual": "identity"},
+    {"activation": "relu"},
+    {"norm": "batch"},
+    {"mlp": "2x"},
+    {"jk": "sum"},
+    {"stack": "reversible", "residual": "scaled"},
+    {"layer_dropout": 0.1},
+    {"edge_dropout": 0.1},
+]
+
+
+@pytest.mark.parametrize("others", NOT_BETWEEN, ids=lambda others: " ".join(others))
+def test_nothing_acts_between_layers_that_pass_on_more_than_features(others):
+    check_network(SimpleNamespace(**ALONE))
+    with pytest.raises(UsageError, match="Layers of 'aero' pass more than features to each other") as caught:
+        check_network(SimpleNamespace(**(ALONE | others)))
+    assert caught.value.hint.startswith("Use --")
 
 
 @pytest.mark.parametrize("others, problem", REFUSED)

@@ -46,7 +46,7 @@ SCORED = [
     {"model": model, "norm": norm}
     for model, entry in MODELS.items()
     for norm in ["none", *(name for name, score in SCORE_NORMS.items() if entry.attention in score.attention)]
-    if norm != "lip-released"
+    if norm != "lip-released" and not entry.closed
 ]
 NORMED = [{"norm": f"lip+{norm}", "norm_place": place} for norm in FEATURE_NORMS for place in NORM_PLACES]
 # And where work is saved in other ways, or in none.
