@@ -131,7 +131,8 @@ def _text(table: Table, row: Key, col: Key, kind: str) -> tuple[str, str]:
         text, remark = _ours(cell, value, table.usual_n)
         return text, remark + (f", {metric_words([cell.metric])}" if _mixed(table, col) and cell.n else "")
     if kind == "published" and cell.published:
-        depth = f" ({cell.published.depth})" if "layers" in table.layout.best else ""
+        stated = "layers" in table.layout.best and cell.published.depth is not None
+        depth = f" ({cell.published.depth})" if stated else ""
         return mean_and_std(value, cell.published.mean, cell.published.std) + depth, ""
     if kind == "difference" and cell.difference:
         return difference_text(value, cell.difference), ""
