@@ -21,7 +21,8 @@ def pytest_addoption(parser):
     parser.addoption(
         "--must-have", action="append", default=[], choices=PARTS, help="fail, not skip, where this part is missing"
     )
-    parser.addoption("--kills", type=int, default=200, help="how many the campaign (-m campaign) tries, about")
+    parser.addoption("--kills", type=int, default=200, help="how many kills the campaign (-m campaign) has, about")
+    parser.addoption("--fuzz-seconds", type=float, default=300, help="how long its fuzzers go on, each")
 
 
 def pytest_itemcollected(item):

@@ -123,6 +123,23 @@ def dot_scores(
     return scores
 
 
+def dynamic_scores(
+    edges: Edges, key: np.ndarray, query: np.ndarray, attn: np.ndarray, kappa: float | None = None, slope: float = 0.2
+) -> np.ndarray:
+    """Scores of GATv2, (E, H): raw, or of LipschitzNorm with this κ."""
+    num_heads = key.shape[1]
+    scores = np.zeros((len(edges), num_heads))
+    for h in range(num_heads):
+        for e, (j, i) in enumerate(edges):
+            for a, k, q in zip(attn[h], key[j, h], query[i, h], strict=True):
+                scores[e, h] += a * (k + q if k + q > 0 else slope * (k + q))
+            if kappa is not None:
+                longest = max(key[k, h] @ key[k, h] for k, target in edges if target == i)
+                divisor = kappa * math.sqrt(2 * (attn[h] @ attn[h]) * (longest + query[i, h] @ query[i, h]))
+                scores[e, h] = scores[e, h] / divisor if divisor else 0.0
+    return scores
+
+
 def attend(edges: Edges, scores: np.ndarray, value: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """Softmax over the in-edges of every node and head, then the weighted sum: (N, H, D) and (E, H)."""
     out = np.zeros_like(value)
@@ -163,23 +180,23 @@ def spectral_norm(matrix: torch.Tensor | np.ndarray) -> float:
 Attend = Callable[[dgl.DGLGraph, list[torch.Tensor]], torch.Tensor]
 
 
-def check_tied(attend: Attend, inputs: list[torch.Tensor], *, additive: bool) -> None:
+def check_tied(attend: Attend, inputs: list[torch.Tensor], form: str) -> None:
     """Assert that three sources of equal scores share the gradient of their target alike, however large the scores.
 
     Parameters
     ----------
     attend, inputs : as for `check_saturated`, of four nodes.
     """
-    for x in inputs[:1] if additive else inputs[1:]:
+    for x in inputs[1:] if form == "dot_product" else inputs[:1]:
         x[:3] = x[0].clone()
     leaves = [x.clone().requires_grad_() for x in inputs]
     out = attend(build([(0, 3), (1, 3), (2, 3)], nodes=4), leaves)
     given = normal(99, *out.shape, dtype=out.dtype)
-    of_values = torch.autograd.grad(out, leaves, given)[0 if additive else 2]
+    of_values = torch.autograd.grad(out, leaves, given)[2 if form == "dot_product" else 0]
     torch.testing.assert_close(of_values[:3], (given[3] / 3).expand(3, -1, -1), rtol=1e-6, atol=1e-6)
 
 
-def check_saturated(attend: Attend, inputs: list[torch.Tensor], *, additive: bool) -> None:
+def check_saturated(attend: Attend, inputs: list[torch.Tensor], form: str) -> None:
     """Assert that attention with huge scores copies one source, whose value gets the whole gradient, and scores none.
 
     That none is a difference of numbers as large as the features, which rounding must not leave anything of: residual
@@ -187,14 +204,16 @@ def check_saturated(attend: Attend, inputs: list[torch.Tensor], *, additive: boo
 
     Parameters
     ----------
-    attend : without a norm, by z, a_l and a_r with the slope 0.2, or by query, key and value.
+    attend : without a norm, by z, a_l and a_r or key, query and a with the slope 0.2, or by query, key and value.
     inputs : of seven nodes; the first is huge.
     """
     edges = [((i + step) % 7, i) for step in (0, 1, 3) for i in range(7)]
     wide = [x.double().numpy() for x in inputs]
-    if additive:
+    if form == "additive":
         scores = additive_scores(edges, wide[0], wide[1][0], wide[2][0])
         scores = np.where(scores > 0, scores, 0.2 * scores)
+    elif form == "dynamic":
+        scores = dynamic_scores(edges, *wide[:2], wide[2][0])
     else:
         scores = dot_scores(edges, *wide)
     by_target = scores.reshape(3, 7, -1)
@@ -206,8 +225,8 @@ def check_saturated(attend: Attend, inputs: list[torch.Tensor], *, additive: boo
     out = attend(build(edges, nodes=7), leaves)
     given = normal(99, *out.shape, dtype=out.dtype)
     *gradients, last = torch.autograd.grad(out, leaves, given)
-    of_values, of_scores = (gradients[0], [gradients[1], last]) if additive else (last, gradients)
-    value = inputs[0 if additive else 2]
+    of_values, of_scores = (last, gradients) if form == "dot_product" else (gradients[0], [gradients[1], last])
+    value = inputs[2 if form == "dot_product" else 0]
     torch.testing.assert_close(out.detach(), value[sources, all_heads], rtol=1e-6, atol=0)
     expected = np.zeros(value.shape)
     np.add.at(expected, (sources, all_heads), given.double().numpy())

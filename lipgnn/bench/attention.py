@@ -57,7 +57,7 @@ class AttentionComparison(Comparison):
     def obstacle(self, what: str) -> str | None:
         if what in ("fused", "layer fused"):
             return fused.obstacle(CPU)
-        return "DGL has no layer of this kind" if what == "dgl.nn" and self.shape.model != "gat" else None
+        return "DGL has no layer of this kind" if what == "dgl.nn" and self.shape.model == "gt" else None
 
     def norms_of(self, what: str) -> tuple[str | None, ...]:
         return {"gather": (None,), "gemm": (None,), "dgl.nn": (NO_NORM,)}.get(what, self.norms)

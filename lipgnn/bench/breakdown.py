@@ -13,10 +13,8 @@ from lipgnn.bench.train import TrainComparison, epoch
 
 # What torch calls our own operations, and what they are.
 NAMES = {
-    "_Additive": "attention, forward",
-    "_AdditiveBackward": "attention, backward",
-    "_DotProduct": "attention, forward",
-    "_DotProductBackward": "attention, backward",
+    "_Attend": "attention, forward",
+    "_AttendBackward": "attention, backward",
     "_ResidualElu": "end of a block, forward",
     "_ResidualEluBackward": "end of a block, backward",
     "_SparseLinear": "sparse encoder, forward",

@@ -41,7 +41,7 @@ def _edge_part(inputs: Inputs, norm: str | None, *, is_fused: bool) -> Step:
     layer = inputs.layer(norm or NO_NORM, "dgl")
     layer.load_state_dict(inputs.weights)
     z = inputs.z_fused if is_fused else inputs.z
-    leaves = (*z, layer.attn_l, layer.attn_r) if inputs.shape.model == "gat" else z
+    leaves = (*z, *_attention_vectors(layer))
     gradient = inputs.in_fused_order(inputs.gradient) if is_fused else inputs.gradient
     forward = _fused_forward(inputs, layer) if is_fused else _dgl_forward(inputs, layer)
     return _step(forward, leaves, gradient)
@@ -51,10 +51,14 @@ def _fused_forward(inputs: Inputs, layer: nn.Module) -> Callable[[], torch.Tenso
     common: dict[str, Any] = {"kappa": layer.norm and layer.norm.kappa, "dropout": 0.0, "seed": 0}
     if inputs.shape.model == "gt":
         return lambda: fused.dot_product(inputs.graph, *inputs.z_fused, **common)
-    slope = layer.leaky_relu.negative_slope
-    return lambda: fused.additive(
-        inputs.graph, *inputs.z_fused, layer.attn_l, layer.attn_r, negative_slope=slope, **common
-    )
+    compute = fused.additive if inputs.shape.model == "gat" else fused.dynamic
+    common["negative_slope"] = layer.leaky_relu.negative_slope
+    return lambda: compute(inputs.graph, *inputs.z_fused, *_attention_vectors(layer), **common)
+
+
+def _attention_vectors(layer: nn.Module) -> Tensors:
+    """Those of gat are two, that of gatv2 is one, and gt has none."""
+    return tuple(parameter for name, parameter in layer.named_parameters() if name in ("attn", "attn_l", "attn_r"))
 
 
 def _dgl_forward(inputs: Inputs, layer: nn.Module) -> Callable[[], torch.Tensor]:
@@ -62,7 +66,8 @@ def _dgl_forward(inputs: Inputs, layer: nn.Module) -> Callable[[], torch.Tensor]
         scores = layer.scores(inputs.graph, *inputs.z)
         if inputs.shape.model == "gat":
             scores = layer.leaky_relu(scores)
-        return aggregate(inputs.graph, scores, inputs.z[-1], layer.attn_drop)[0]
+        value = inputs.z[0 if inputs.shape.model == "gatv2" else -1]
+        return aggregate(inputs.graph, scores, value, layer.attn_drop)[0]
 
     return forward
 
@@ -74,7 +79,8 @@ def _own_layer(inputs: Inputs, norm: str | None, kernel: str) -> Step:
 
 
 def _dgl_nn(inputs: Inputs) -> Step:
-    layer = dgl.nn.GATConv(inputs.channels, inputs.shape.width, inputs.shape.heads)
+    kind = dgl.nn.GATConv if inputs.shape.model == "gat" else dgl.nn.GATv2Conv
+    layer = kind(inputs.channels, inputs.shape.width, inputs.shape.heads)
     layer.load_state_dict(inputs.weights)
     return _layer_step(inputs, layer, lambda: layer(inputs.graph, inputs.x))
 

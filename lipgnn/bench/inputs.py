@@ -13,7 +13,7 @@ from lipgnn.bench.graphs import Topology
 from lipgnn.catalog import MODELS, NO_NORM
 from lipgnn.kernels import fused
 from lipgnn.kernels.adjacency import Adjacency
-from lipgnn.nn import GATConv, TransformerConv
+from lipgnn.nn import GATConv, GATv2Conv, TransformerConv
 from lipgnn.runtime import dgl
 from lipgnn.spec.run import FIELDS
 
@@ -28,7 +28,7 @@ class Shape:
 
     Attributes
     ----------
-    model : "gat" or "gt".
+    model : "gat", "gatv2" or "gt".
     heads, width : H and D; the input of a whole layer is H·D wide, as in a deep stack.
     """
 
@@ -66,8 +66,9 @@ class Inputs:
 
     @cached_property
     def z(self) -> Tensors:
-        """Projected features, (N, H, D): one for gat, query, key and value for gt."""
-        return tuple(self._projected().requires_grad_() for _ in range(1 if self.shape.model == "gat" else 3))
+        """Projected features, (N, H, D): one for gat, key and query for gatv2, query, key and value for gt."""
+        count = {"gat": 1, "gatv2": 2, "gt": 3}[self.shape.model]
+        return tuple(self._projected().requires_grad_() for _ in range(count))
 
     @cached_property
     def z_fused(self) -> Tensors:
@@ -88,7 +89,7 @@ class Inputs:
     def layer(self, norm: str, kernel: str) -> nn.Module:
         """A layer of ours."""
         shape = self.shape
-        kind = {"gat": GATConv, "gt": TransformerConv}[shape.model]
+        kind = {"gat": GATConv, "gatv2": GATv2Conv, "gt": TransformerConv}[shape.model]
         score = None if norm == NO_NORM else norm
         return kind(self.channels, shape.width, shape.heads, norm=score, kappa=shape.kappa, kernel=kernel)
 

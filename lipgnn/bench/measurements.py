@@ -23,7 +23,7 @@ ATTENTION = {
     "gather": "limit of an edge part: three sums over neighbours by dgl.ops.copy_u_sum",
     "layer fused": "whole layer with its projection, fused kernel",
     "layer dgl": "whole layer with its projection, DGL's message passing",
-    "dgl.nn": "whole layer of dgl.nn (GATConv; without norm)",
+    "dgl.nn": "whole layer of dgl.nn (GATConv, GATv2Conv; without norm)",
     "gemm": "limit of a whole layer: its matrix products alone",
 }
 TRAIN = {

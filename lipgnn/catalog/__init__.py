@@ -34,6 +34,7 @@ from lipgnn.catalog.network import (
 from lipgnn.catalog.norms import (
     ADDITIVE,
     DOT_PRODUCT,
+    DYNAMIC,
     FEATURE_NORMS,
     NO_NORM,
     SCORE_NORMS,
@@ -52,6 +53,7 @@ __all__ = [
     "BIASES",
     "DATASETS",
     "DOT_PRODUCT",
+    "DYNAMIC",
     "FEATURE_FORMS",
     "FEATURE_NORMS",
     "INITS",

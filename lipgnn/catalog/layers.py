@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from lipgnn.catalog.entry import Entry
-from lipgnn.catalog.norms import ADDITIVE, DOT_PRODUCT, NO_NORM
+from lipgnn.catalog.norms import ADDITIVE, DOT_PRODUCT, DYNAMIC, NO_NORM
 from lipgnn.catalog.recipes import SUMS_RECIPE
 
 
@@ -34,6 +34,13 @@ MODELS: dict[str, LayerEntry] = {
         "graph attention network (Veličković et al. 2018)",
         implementation="lipgnn.nn.gat:GATConv",
         attention=ADDITIVE,
+        linear_maps=True,
+        value_map=True,
+    ),
+    "gatv2": LayerEntry(
+        "graph attention whose ranking of neighbours depends on the node (Brody et al. 2022)",
+        implementation="lipgnn.nn.gatv2:GATv2Conv",
+        attention=DYNAMIC,
         linear_maps=True,
         value_map=True,
     ),

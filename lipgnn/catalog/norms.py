@@ -11,8 +11,8 @@ from lipgnn.errors import UsageError, unknown_name
 
 NO_NORM = "none"
 
-# The kinds of attention: scores a_l·z_j + a_r·z_i, and scores q_i·k_j.
-ADDITIVE, DOT_PRODUCT = "additive", "dot-product"
+# The kinds of attention: scores a_l·z_j + a_r·z_i, scores q_i·k_j, and scores a·LeakyReLU(k_j + q_i).
+ADDITIVE, DOT_PRODUCT, DYNAMIC = "additive", "dot-product", "dynamic"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,10 +57,12 @@ _SOURCE = "lipgnn.norms.scores.source:SourceLipschitzNorm"
 
 SCORE_NORMS: dict[str, ScoreNormEntry] = {
     "lip": ScoreNormEntry(
-        "LipschitzNorm on the attention scores (Dasoulas et al. 2021)",
+        "LipschitzNorm on the attention scores (Dasoulas et al. 2021); for gatv2 an extension of ours",
         implementations={
             ADDITIVE: _LIPSCHITZ,
             DOT_PRODUCT: "lipgnn.norms.scores.dot_product:DotProductLipschitzNorm",
+            # Ours: the paper has none for these scores.
+            DYNAMIC: "lipgnn.norms.scores.dynamic:DynamicLipschitzNorm",
         },
         fused=True,
     ),

@@ -1,8 +1,9 @@
 """Fused implementations of the attention step: scores, LipschitzNorm, softmax and weighted sum in one pass.
 
 DGL's message passing (`lipgnn.nn`) is the reference which each of them equals, in outputs and gradients. Every
-implementation is a module with the same two functions, `additive` (GAT) and `dot_product` (Graph Transformer), and
-with `obstacle`, which says why it cannot be used. `fused` can also say how the attention is spread.
+implementation is a module with the same three functions, `additive` (GAT), `dot_product` (Graph Transformer) and
+`dynamic` (GATv2), and with `obstacle`, which says why it cannot be used. `fused` can also say how the attention is
+spread.
 """
 
 from lipgnn.kernels.choice import choose, implementation, obstacles

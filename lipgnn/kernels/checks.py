@@ -54,6 +54,25 @@ def check_dot_product(
         _expect("edge_weight", edge_weight, (adjacency.num_edges,), query)
 
 
+def check_dynamic(
+    adjacency: Adjacency,
+    key: torch.Tensor,
+    query: torch.Tensor,
+    attn: torch.Tensor,
+    bias: torch.Tensor | None = None,
+    edge_weight: torch.Tensor | None = None,
+) -> None:
+    """Refuse inputs of `dynamic` that do not fit the graph or each other."""
+    heads, width = _shape_of("key", key, adjacency)
+    _expect("key", key, (adjacency.num_sources, heads, width), key)
+    _expect("query", query, (adjacency.num_targets, heads, width), key)
+    _expect("attn", attn, (1, heads, width), key)
+    if bias is not None:
+        _expect("bias", bias, (heads, width), key)
+    if edge_weight is not None:
+        _expect("edge_weight", edge_weight, (adjacency.num_edges,), key)
+
+
 def check_numbers(*, kappa: float | None, dropout: float = 0.0, negative_slope: float = 0.0) -> None:
     """Refuse numbers that the kernels cannot compute with."""
     if kappa is not None and not 0 < kappa < math.inf:

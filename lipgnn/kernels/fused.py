@@ -13,10 +13,10 @@ from torch.autograd.function import FunctionCtx
 
 from lipgnn.kernels import native
 from lipgnn.kernels.adjacency import Adjacency
-from lipgnn.kernels.checks import check_additive, check_dot_product, check_numbers
+from lipgnn.kernels.checks import check_additive, check_dot_product, check_dynamic, check_numbers
 from lipgnn.kernels.native import VECTOR_HEADS
 from lipgnn.kernels.once import differentiable_once
-from lipgnn.kernels.steps import AdditiveStep, DotProductStep, Step
+from lipgnn.kernels.steps import AdditiveStep, DotProductStep, DynamicStep, Step
 from lipgnn.runtime import dgl
 
 # The width from which vectors along the width are faster than along the heads (`lipgnn bench attention`).
@@ -76,7 +76,7 @@ def additive(
     check_additive(adjacency, z, target, attn_l, attn_r, bias, edge_weight)
     check_numbers(kappa=kappa, dropout=dropout, negative_slope=negative_slope)
     settings = {"kappa": kappa, "slope": negative_slope, "dropout": dropout, "seed": seed}
-    return _Additive.apply(z, target, attn_l, attn_r, edge_weight, bias, adjacency, settings)
+    return _Attend.apply(AdditiveStep, adjacency, settings, z, target, attn_l, attn_r, bias, edge_weight)
 
 
 def dot_product(
@@ -111,7 +111,47 @@ def dot_product(
     check_dot_product(adjacency, query, key, value, edge_weight)
     check_numbers(kappa=kappa, dropout=dropout)
     settings = {"kappa": kappa, "dropout": dropout, "seed": seed}
-    return _DotProduct.apply(query, key, value, edge_weight, adjacency, settings)
+    return _Attend.apply(DotProductStep, adjacency, settings, query, key, value, edge_weight)
+
+
+def dynamic(
+    graph: dgl.DGLGraph,
+    key: torch.Tensor,
+    query: torch.Tensor,
+    attn: torch.Tensor,
+    *,
+    kappa: float | None,
+    negative_slope: float,
+    dropout: float,
+    seed: int,
+    bias: torch.Tensor | None = None,
+    edge_weight: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """y_i = Σ_j w_ij α_ij (k_j + b) with α_ij = softmax_j norm(a·LeakyReLU(k_j + q_i)), as in `lipgnn.nn.GATv2Conv`.
+
+    Parameters
+    ----------
+    key : (N, H, D), of the sources; in memory with the heads or the width fastest.
+    query : (M, H, D), of the targets.
+    attn : (1, H, D).
+    kappa : κ of DynamicLipschitzNorm; None is no norm.
+    bias : (H, D), of the values alone.
+    negative_slope, dropout, seed, edge_weight : as for `additive`.
+
+    Returns
+    -------
+    (M, H, D).
+
+    Raises
+    ------
+    DataError : features that do not fit the graph or each other.
+    UsageError : a type or number that cannot be computed with.
+    """
+    adjacency = Adjacency.of(graph)
+    check_dynamic(adjacency, key, query, attn, bias, edge_weight)
+    check_numbers(kappa=kappa, dropout=dropout, negative_slope=negative_slope)
+    settings = {"kappa": kappa, "slope": negative_slope, "dropout": dropout, "seed": seed}
+    return _Attend.apply(DynamicStep, adjacency, settings, key, query, attn, bias, edge_weight)
 
 
 def additive_spread(
@@ -129,7 +169,7 @@ def additive_spread(
     check_additive(adjacency, z, target, attn_l, attn_r, None, None)
     check_numbers(kappa=kappa, negative_slope=negative_slope)
     return AdditiveStep(
-        adjacency, z, target, attn_l, attn_r, None, kappa=kappa, slope=negative_slope, dropout=0.0, seed=0
+        adjacency, z, target, attn_l, attn_r, None, None, kappa=kappa, slope=negative_slope, dropout=0.0, seed=0
     ).spread()
 
 
@@ -143,100 +183,46 @@ def dot_product_spread(
     return DotProductStep(adjacency, query, key, value, None, kappa=kappa, dropout=0.0, seed=0).spread()
 
 
-class _Additive(torch.autograd.Function):
+def dynamic_spread(
+    graph: dgl.DGLGraph,
+    key: torch.Tensor,
+    query: torch.Tensor,
+    attn: torch.Tensor,
+    *,
+    kappa: float | None,
+    negative_slope: float,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The same of the attention of `dynamic`."""
+    adjacency = Adjacency.of(graph)
+    check_dynamic(adjacency, key, query, attn)
+    check_numbers(kappa=kappa, negative_slope=negative_slope)
+    return DynamicStep(
+        adjacency, key, query, attn, None, None, kappa=kappa, slope=negative_slope, dropout=0.0, seed=0
+    ).spread()
+
+
+class _Attend(torch.autograd.Function):
+    """One step of attention, by its class, the graph, its settings and what it is made of."""
+
     @staticmethod
     def forward(
         ctx: FunctionCtx,
-        z: torch.Tensor,
-        target: torch.Tensor | None,
-        attn_l: torch.Tensor,
-        attn_r: torch.Tensor,
-        edge_weight: torch.Tensor | None,
-        bias: torch.Tensor | None,
+        kind: type[Step],
         adjacency: Adjacency,
         settings: dict[str, Any],
+        *inputs: torch.Tensor | None,
     ) -> torch.Tensor:
-        inputs = (z, target, attn_l, attn_r, edge_weight)
-        step = AdditiveStep(adjacency, *inputs, **settings)
-        ctx.has_bias = bias is not None
-        out = step.forward(**({"bias": step.layout.rows(bias)} if ctx.has_bias else {}))
-        _keep(ctx, step, inputs)
-        return out
-
-    @staticmethod
-    @differentiable_once
-    def backward(ctx: FunctionCtx, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        step = _kept(ctx)
-        layout, adjacency = step.layout, step.adjacency
-        size, heads = layout.size, layout.padded
-        sources, targets = adjacency.num_sources, adjacency.num_targets
-        grads = {"grad_z": grad_out.new_empty(sources, size), "grad_attn": grad_out.new_empty(2, 1, size)}
-        if "z_target" in step.given:
-            grads["grad_z_target"] = grad_out.new_empty(targets, size)
-        if ctx.has_bias:
-            grads["grad_bias"] = grad_out.new_empty(size)
-        if "edge_weight" in step.given:
-            grads["grad_edge_weight"] = grad_out.new_empty(adjacency.num_edges)
-        step.run(
-            "backward",
-            **layout.room_for(grad_out),
-            grad_right=grad_out.new_empty(targets, heads),
-            grad_length=grad_out.new_empty(targets, 2, heads),
-            grad_longest=grad_out.new_empty(heads, sources),
-            partial=grad_out.new_empty(adjacency.num_pieces, 3 * size + heads),
-            **grads,
-        )
-        weights = grads.pop("grad_edge_weight", None)
-        rows = {name: layout.heads(grad) for name, grad in grads.items()}
-        z, target, bias = (rows.get(f"grad_{name}") for name in ("z", "z_target", "bias"))
-        return z, target, *rows["grad_attn"], weights, bias, None, None
-
-
-class _DotProduct(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: FunctionCtx,
-        query: torch.Tensor,
-        key: torch.Tensor,
-        value: torch.Tensor,
-        edge_weight: torch.Tensor | None,
-        adjacency: Adjacency,
-        settings: dict[str, Any],
-    ) -> torch.Tensor:
-        inputs = (query, key, value, edge_weight)
-        step = DotProductStep(adjacency, *inputs, **settings)
+        step = kind(adjacency, *inputs, **settings)
         out = step.forward()
-        _keep(ctx, step, inputs)
+        # The inputs as well, on which a second derivative would depend.
+        arrays = {**step.given, **step.kept}
+        ctx.step, ctx.names = step.emptied(), tuple(arrays)
+        ctx.save_for_backward(*arrays.values(), *inputs)
         return out
 
     @staticmethod
     @differentiable_once
     def backward(ctx: FunctionCtx, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        step = _kept(ctx)
-        layout, heads = step.layout, step.layout.padded
-        sources, targets = step.adjacency.num_sources, step.adjacency.num_targets
-        grads = [grad_out.new_empty(nodes, layout.size) for nodes in (targets, sources, sources)]
-        weights = {}
-        if "edge_weight" in step.given:
-            weights["grad_edge_weight"] = grad_out.new_empty(step.adjacency.num_edges)
-        step.run(
-            "backward",
-            **layout.room_for(grad_out),
-            grad_length=grad_out.new_empty(targets, 2, heads),
-            grad_longest=grad_out.new_empty(2, heads, sources),
-            **dict(zip(("grad_query", "grad_key", "grad_value"), grads, strict=True)),
-            **weights,
-        )
-        return *(layout.heads(grad) for grad in grads), weights.get("grad_edge_weight"), None, None
-
-
-def _keep(ctx: FunctionCtx, step: Step, inputs: tuple[torch.Tensor | None, ...]) -> None:
-    """Save the inputs, on which a second derivative would depend, and what the step has found."""
-    arrays = {**step.given, **step.kept}
-    ctx.step, ctx.names = step.emptied(), tuple(arrays)
-    ctx.save_for_backward(*arrays.values(), *inputs)
-
-
-def _kept(ctx: FunctionCtx) -> Step:
-    # Asked for once: under a checkpoint they are computed for it.
-    return ctx.step.filled(dict(zip(ctx.names, ctx.saved_tensors, strict=False)))
+        # Asked for once: under a checkpoint they are computed for it.
+        step = ctx.step.filled(dict(zip(ctx.names, ctx.saved_tensors, strict=False)))
+        return None, None, None, *step.backward(grad_out)

@@ -12,12 +12,12 @@ import importlib.util
 import math
 import platform
 import weakref
-from dataclasses import dataclass
 
 import torch
 
 from lipgnn.errors import DataError, UsageError
 from lipgnn.kernels.adjacency import Adjacency, EdgeOrder
+from lipgnn.kernels.forms import FORMS, EdgeOrderStructure, GraphStructure
 
 Value = Adjacency | EdgeOrder | int | float | torch.Tensor
 Sizes = tuple[tuple[str, int], ...]
@@ -28,158 +28,7 @@ VECTOR_HEADS = (4, 8)
 # There is room for the values of so many (WidthFastest in native/rows.h).
 MOST_HEADS = 1024
 
-
-class _EdgeOrder(ctypes.Structure):
-    _fields_ = [
-        ("start", ctypes.c_void_p),
-        ("other", ctypes.c_void_p),
-        ("edge_id", ctypes.c_void_p),
-        ("pieces", ctypes.c_void_p),
-        ("num_pieces", ctypes.c_int64),
-    ]
-
-    @classmethod
-    def of(cls, order: EdgeOrder) -> _EdgeOrder:
-        arrays = (order.start, order.other, order.edge_id, order.pieces)
-        if not all(array.is_cpu for array in arrays):
-            raise DataError(f"The compiled kernels need a graph on the CPU, and this one is on {order.start.device}.")
-        return cls(*(array.data_ptr() for array in arrays), len(order.pieces) - 1)
-
-
-class _Graph(ctypes.Structure):
-    _fields_ = [
-        ("num_sources", ctypes.c_int64),
-        ("num_targets", ctypes.c_int64),
-        ("num_edges", ctypes.c_int64),
-        ("incoming", _EdgeOrder),
-        ("outgoing", _EdgeOrder),
-        ("threads", ctypes.c_int64),
-    ]
-
-
-@dataclass(frozen=True)
-class _Form:
-    """What the functions of one name take; see the headers in native/.
-
-    Attributes
-    ----------
-    structure : its members in order.
-    arrays : the type of every array, None for that of the call, and the names of the sizes whose product is the number
-        of its entries.
-    """
-
-    structure: type[ctypes.Structure]
-    arrays: dict[str, tuple[torch.dtype | None, tuple[str, ...]]]
-
-
 _UNKNOWN = (torch.float32, math.nan)
-_TYPES = {"int32": torch.int32, "int64": torch.int64, "float64": torch.float64}
-
-
-def _form(arrays: dict[str, str], **kinds: str) -> _Form:
-    """A form of the members of each kind, in the order given, and of arrays: a type, and sizes to be multiplied.
-
-    Slots, because ctypes would otherwise take any name without a word.
-    """
-    types = {
-        "graph": _Graph,
-        "order": _EdgeOrder,
-        "whole": ctypes.c_int64,
-        "real": ctypes.c_double,
-        "seed": ctypes.c_uint64,
-    }
-    fields = [(name, types[kind]) for kind, names in kinds.items() for name in names.split()]
-    fields += [(name, ctypes.c_void_p) for name in arrays]
-    sizes = {}
-    for name, words in arrays.items():
-        kind, *factors = words.split() if words.split()[0] in _TYPES else ("", *words.split())
-        sizes[name] = (_TYPES.get(kind), tuple(factors))
-    return _Form(type("Structure", (ctypes.Structure,), {"_fields_": fields, "__slots__": ()}), sizes)
-
-
-_SIZES = "heads width heads_fastest normalize shift"
-_FORMS = {
-    "additive": _form(
-        {
-            "z": "sources row",
-            "z_target": "targets row",
-            "attn": "2 row",
-            "bias": "row",
-            "edge_weight": "edges",
-            "attn_length": "padded",
-            "source": "sources 2 padded",
-            "target": "targets additive_parts padded",
-            "own_length": "targets padded",
-            "longest_length": "targets padded",
-            "longest": "int32 targets padded",
-            "out": "targets row",
-            "spread": "targets 2 padded",
-            "grad_out": "targets row",
-            "grad_rows": "targets row",
-            "grad_right": "targets padded",
-            "grad_length": "targets 2 padded",
-            "grad_longest": "padded sources",
-            "grad_z": "sources row",
-            "grad_z_target": "targets row",
-            "grad_attn": "2 row",
-            "grad_bias": "row",
-            "grad_edge_weight": "edges",
-            "partial": "pieces share",
-        },
-        graph="graph",
-        whole=_SIZES,
-        real="kappa slope dropout",
-        seed="seed",
-    ),
-    "dot_product": _form(
-        {
-            "query": "targets row",
-            "key": "sources row",
-            "value": "sources row",
-            "edge_weight": "edges",
-            "query_length": "targets padded",
-            "length": "sources 2 padded",
-            "target": "targets dot_product_parts padded",
-            "longest_length": "targets 2 padded",
-            "longest": "int32 targets 2 padded",
-            "out": "targets row",
-            "spread": "targets 2 padded",
-            "grad_out": "targets row",
-            "grad_rows": "targets row",
-            "grad_length": "targets 2 padded",
-            "grad_longest": "2 padded sources",
-            "grad_query": "targets row",
-            "grad_key": "sources row",
-            "grad_value": "sources row",
-            "grad_edge_weight": "edges",
-        },
-        graph="graph",
-        whole=_SIZES,
-        real="kappa dropout",
-        seed="seed",
-    ),
-    "feature_dropout": _form({"x": "size", "result": "size"}, whole="size threads", real="p", seed="seed"),
-    "residual_elu": _form(
-        {"x": "size", "y": "size", "grad_out": "size", "result": "size"}, whole="size threads", real="scale"
-    ),
-    "row_measures": _form(
-        {
-            "x": "rows width",
-            "less": "rows width",
-            "group": "int64 rows",
-            "centers": "float64 centers width",
-            "result": "float64 4",
-        },
-        whole="rows width groups threads",
-    ),
-    "smoothness": _form({"x": "targets width", "result": "float64 2"}, graph="graph", whole="width"),
-    "sparse_product": _form(
-        {"values": "entries", "dense": "columns width", "bias": "width", "result": "rows width"},
-        order="order",
-        whole="width threads",
-    ),
-    "summary": _form({"values": "size", "result": "float64 3"}, whole="size threads"),
-}
 
 
 @functools.cache
@@ -202,8 +51,8 @@ def library() -> tuple[ctypes.CDLL | None, str]:
 
 def _fits(found: ctypes.CDLL) -> bool:
     """Whether its structures are those of this module."""
-    sizes = {name: getattr(found, f"{name}_size", None) for name in _FORMS}
-    return all(size and size() == ctypes.sizeof(_FORMS[name].structure) for name, size in sizes.items())
+    sizes = {name: getattr(found, f"{name}_size", None) for name in FORMS}
+    return all(size and size() == ctypes.sizeof(FORMS[name].structure) for name, size in sizes.items())
 
 
 def padded(heads: int) -> int:
@@ -229,7 +78,7 @@ def call(name: str, direction: str, dtype: torch.dtype, **values: Value) -> None
         raise UsageError(what, "Use float32, by .float(), and leave torch.autocast.")
     sizes = tuple((size, int(value)) for size, value in values.items() if isinstance(value, int) and size != "seed")
     needed = _needed(name, dtype, sizes + _sizes_of(values.get("graph")) + _sizes_of(values.get("order")))
-    structure = _FORMS[name].structure()
+    structure = FORMS[name].structure()
     for member, value in values.items():
         if not isinstance(value, torch.Tensor):
             setattr(structure, member, _plain(value))
@@ -265,7 +114,7 @@ def _needed(name: str, dtype: torch.dtype, given: Sizes) -> dict[str, tuple[torc
         sizes |= {"additive_parts": 3 + normalize + 2 * shift, "dot_product_parts": 2 + 2 * normalize + 2 * shift}
     if "groups" in sizes:
         sizes["centers"] = sizes["groups"] + 1
-    arrays = _FORMS[name].arrays.items()
+    arrays = FORMS[name].arrays.items()
     # NaN is the length of no array: it is refused where a size that it depends on was not given.
     for factor in {factor for _, (_, factors) in arrays for factor in factors} - set(sizes):
         sizes[factor] = int(factor) if factor.isdigit() else math.nan
@@ -287,11 +136,11 @@ def _named(dtype: torch.dtype) -> str:
 def _plain(value: Value) -> ctypes.Structure | int | float:
     if isinstance(value, Adjacency):
         if value not in _graphs:
-            orders = _EdgeOrder.of(value.incoming), _EdgeOrder.of(value.outgoing)
-            _graphs[value] = _Graph(value.num_sources, value.num_targets, value.num_edges, *orders, 1)
+            orders = EdgeOrderStructure.of(value.incoming), EdgeOrderStructure.of(value.outgoing)
+            _graphs[value] = GraphStructure(value.num_sources, value.num_targets, value.num_edges, *orders, 1)
         return _graphs[value]
-    return _EdgeOrder.of(value) if isinstance(value, EdgeOrder) else value
+    return EdgeOrderStructure.of(value) if isinstance(value, EdgeOrder) else value
 
 
 # Made once for a graph.
-_graphs: weakref.WeakKeyDictionary[Adjacency, _Graph] = weakref.WeakKeyDictionary()
+_graphs: weakref.WeakKeyDictionary[Adjacency, GraphStructure] = weakref.WeakKeyDictionary()

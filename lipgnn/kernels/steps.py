@@ -44,6 +44,10 @@ class Step:
         self.run("forward", **more, out=out)
         return out
 
+    def backward(self, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """The gradients of what the step was made of, in its order, from that of the output."""
+        raise NotImplementedError
+
     def run(self, direction: str, **more: torch.Tensor) -> None:
         """Call the kernel, with further arrays."""
         values = {**self.settings, **self.given, **self.kept, **more}
@@ -68,6 +72,22 @@ class Step:
         entropy, largest = found[..., : self.layout.num_heads].unbind(1)
         return entropy, largest
 
+    def _give(self, **features: torch.Tensor | None) -> None:
+        self.given |= {name: self.layout.rows(x) for name, x in features.items() if x is not None}
+
+    def _weigh(self, edge_weight: torch.Tensor | None) -> None:
+        if edge_weight is not None:
+            self.given["edge_weight"] = edge_weight.contiguous()
+
+    def _gradients(self, grad_out: torch.Tensor, shapes: dict[str, tuple[int, ...]]) -> dict[str, torch.Tensor]:
+        """Room for the gradients of what was given, of these shapes, and of edge weights."""
+        shapes = {**shapes, "edge_weight": (self.adjacency.num_edges,)}
+        return {f"grad_{name}": grad_out.new_empty(shape) for name, shape in shapes.items() if name in self.given}
+
+    def _in_heads(self, grads: dict[str, torch.Tensor], name: str) -> torch.Tensor | None:
+        """The gradient of features that were given, as these are, (…, H, D)."""
+        return self.layout.heads(grads[f"grad_{name}"]) if f"grad_{name}" in grads else None
+
 
 class AdditiveStep(Step):
     form = "additive"
@@ -79,17 +99,15 @@ class AdditiveStep(Step):
         z_target: torch.Tensor | None,
         attn_l: torch.Tensor,
         attn_r: torch.Tensor,
+        bias: torch.Tensor | None,
         edge_weight: torch.Tensor | None,
         kappa: float | None,
         **numbers: Any,
     ):
         super().__init__(adjacency, z, kappa, **numbers)
-        layout = self.layout
-        self.given = {"z": layout.rows(z), "attn": torch.stack([layout.rows(attn_l), layout.rows(attn_r)])}
-        if z_target is not None:
-            self.given["z_target"] = layout.rows(z_target)
-        if edge_weight is not None:
-            self.given["edge_weight"] = edge_weight.contiguous()
+        self._give(z=z, z_target=z_target, bias=bias)
+        self.given["attn"] = torch.stack([self.layout.rows(attn_l), self.layout.rows(attn_r)])
+        self._weigh(edge_weight)
 
     def forward(self, **more: torch.Tensor) -> torch.Tensor:
         """The output, (targets, H, D); `kept` is filled."""
@@ -107,6 +125,24 @@ class AdditiveStep(Step):
                 self.kept["own_length"] = z.new_empty(targets, heads)
         return super().forward(**more)
 
+    def backward(self, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """The gradients of z, z_target, attn_l, attn_r, bias and edge_weight."""
+        layout, adjacency = self.layout, self.adjacency
+        size, heads, sources, targets = layout.size, layout.padded, adjacency.num_sources, adjacency.num_targets
+        shapes = {"z": (sources, size), "z_target": (targets, size), "attn": (2, 1, size), "bias": (size,)}
+        grads = self._gradients(grad_out, shapes)
+        self.run(
+            "backward",
+            **layout.room_for(grad_out),
+            grad_right=grad_out.new_empty(targets, heads),
+            grad_length=grad_out.new_empty(targets, 2, heads),
+            grad_longest=grad_out.new_empty(heads, sources),
+            partial=grad_out.new_empty(adjacency.num_pieces, 3 * size + heads),
+            **grads,
+        )
+        z, z_target, attn, bias = (self._in_heads(grads, name) for name in shapes)
+        return z, z_target, *attn, bias, grads.get("grad_edge_weight")
+
 
 class DotProductStep(Step):
     form = "dot_product"
@@ -122,9 +158,8 @@ class DotProductStep(Step):
         **numbers: Any,
     ):
         super().__init__(adjacency, query, kappa, **numbers)
-        self.given = {name: self.layout.rows(x) for name, x in (("query", query), ("key", key), ("value", value))}
-        if edge_weight is not None:
-            self.given["edge_weight"] = edge_weight.contiguous()
+        self._give(query=query, key=key, value=value)
+        self._weigh(edge_weight)
 
     def forward(self, **more: torch.Tensor) -> torch.Tensor:
         """The output, (targets, H, D); `kept` is filled."""
@@ -137,6 +172,68 @@ class DotProductStep(Step):
             self.kept["longest_length"] = query.new_empty(targets, 2, heads)
             self.kept["longest"] = query.new_empty(targets, 2, heads, dtype=torch.int32)
         return super().forward(**more)
+
+    def backward(self, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """The gradients of query, key, value and edge_weight."""
+        layout, sources, targets = self.layout, self.adjacency.num_sources, self.adjacency.num_targets
+        nodes = {"query": targets, "key": sources, "value": sources}
+        grads = self._gradients(grad_out, {name: (count, layout.size) for name, count in nodes.items()})
+        self.run(
+            "backward",
+            **layout.room_for(grad_out),
+            grad_length=grad_out.new_empty(targets, 2, layout.padded),
+            grad_longest=grad_out.new_empty(2, layout.padded, sources),
+            **grads,
+        )
+        return *(self._in_heads(grads, name) for name in nodes), grads.get("grad_edge_weight")
+
+
+class DynamicStep(Step):
+    form = "dynamic"
+
+    def __init__(
+        self,
+        adjacency: Adjacency,
+        key: torch.Tensor,
+        query: torch.Tensor,
+        attn: torch.Tensor,
+        bias: torch.Tensor | None,
+        edge_weight: torch.Tensor | None,
+        kappa: float | None,
+        **numbers: Any,
+    ):
+        super().__init__(adjacency, key, kappa, **numbers)
+        self._give(key=key, query=query, attn=attn, bias=bias)
+        self._weigh(edge_weight)
+
+    def forward(self, **more: torch.Tensor) -> torch.Tensor:
+        """The output, (targets, H, D); `kept` is filled."""
+        key, heads, targets = self._features, self.layout.padded, self.adjacency.num_targets
+        normalize, shift = self.settings["normalize"], self.settings["shift"]
+        self.kept = {"target": key.new_empty(targets, 3 + normalize + 2 * shift, heads)}
+        if normalize:
+            self.kept["attn_length"] = key.new_empty(heads)
+            self.kept["key_length"] = key.new_empty(self.adjacency.num_sources, heads)
+            self.kept["query_length"] = key.new_empty(targets, heads)
+            self.kept["longest_length"] = key.new_empty(targets, heads)
+            self.kept["longest"] = key.new_empty(targets, heads, dtype=torch.int32)
+        return super().forward(**more)
+
+    def backward(self, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """The gradients of key, query, attn, bias and edge_weight."""
+        layout, adjacency = self.layout, self.adjacency
+        size, heads, sources, targets = layout.size, layout.padded, adjacency.num_sources, adjacency.num_targets
+        shapes = {"key": (sources, size), "query": (targets, size), "attn": (1, size), "bias": (size,)}
+        grads = self._gradients(grad_out, shapes)
+        self.run(
+            "backward",
+            **layout.room_for(grad_out),
+            grad_length=grad_out.new_empty(targets, heads),
+            grad_longest=grad_out.new_empty(heads, sources),
+            partial=grad_out.new_empty(adjacency.num_pieces, 3 * size + heads),
+            **grads,
+        )
+        return *(self._in_heads(grads, name) for name in shapes), grads.get("grad_edge_weight")
 
 
 class Layout:

@@ -5,6 +5,7 @@ from lipgnn.nn.attention import AttentionConv
 from lipgnn.nn.feature_linear import FeatureLinear
 from lipgnn.nn.gat import GATConv
 from lipgnn.nn.gat_sep import GATSepConv
+from lipgnn.nn.gatv2 import GATv2Conv
 from lipgnn.nn.gcn import GCNConv
 from lipgnn.nn.ggnn import GGNNConv
 from lipgnn.nn.gin import GINConv
@@ -20,6 +21,7 @@ __all__ = [
     "FeatureLinear",
     "GATConv",
     "GATSepConv",
+    "GATv2Conv",
     "GCNConv",
     "GGNNConv",
     "GINConv",

@@ -116,7 +116,7 @@ class AttentionConv(nn.Module):
         if autocasting(kind := like.device.type):
             # Attention is computed in the type of the weights; torch keeps its own softmax in float32 as well.
             with torch.autocast(kind, enabled=False):
-                return self(graph, cast(feat, like.dtype), edge_weight, get_attention)
+                return self(graph, cast(feat, like.dtype), edge_weight=edge_weight, get_attention=get_attention)
         ends = self._ends(graph, feat).dropped(self.feat_drop)
         if edge_weight is not None:
             check_edge_weight(graph, edge_weight, ends.source)
@@ -273,16 +273,19 @@ def aggregate(
     return graph.dstdata["out"], attention
 
 
-def project(linear: nn.Linear, x: torch.Tensor, heads: int, *, heads_fastest: bool) -> torch.Tensor:
-    """linear(x) as (N, H, D); with `heads_fastest` the heads lie next to each other in memory.
+def project(
+    linear: nn.Linear, x: torch.Tensor, heads: int, *, heads_fastest: bool, bias: torch.Tensor | bool | None = True
+) -> torch.Tensor:
+    """linear(x) as (N, H, D), with another bias if one is given; with `heads_fastest` heads are neighbours in memory.
 
     The order is that of the weight's rows, which are few: no feature is moved.
     """
+    weight, bias = linear.weight, linear.bias if bias is True else bias
     width = linear.out_features // heads
     if not heads_fastest:
-        return linear(x).unflatten(1, (heads, width))
-    weight = linear.weight.unflatten(0, (heads, width)).transpose(0, 1).flatten(0, 1)
-    bias = None if linear.bias is None else linear.bias.view(heads, width).t().flatten()
+        return nn.functional.linear(x, weight, bias).unflatten(1, (heads, width))
+    weight = weight.unflatten(0, (heads, width)).transpose(0, 1).flatten(0, 1)
+    bias = None if bias is None else bias.view(heads, width).t().flatten()
     return nn.functional.linear(x, weight, bias).unflatten(1, (width, heads)).transpose(1, 2)
 
 

@@ -8,6 +8,7 @@ from lipgnn.norms.features.layer import LayerNorm
 from lipgnn.norms.features.pair import PairNorm
 from lipgnn.norms.named import feature_norm, score_norm
 from lipgnn.norms.scores.dot_product import DotProductLipschitzNorm
+from lipgnn.norms.scores.dynamic import DynamicLipschitzNorm
 from lipgnn.norms.scores.lipschitz import LipschitzNorm
 from lipgnn.norms.scores.source import SourceLipschitzNorm
 from lipgnn.norms.weights.near_identity import NearIdentity
@@ -18,6 +19,7 @@ __all__ = [
     "BatchNorm",
     "Bound",
     "DotProductLipschitzNorm",
+    "DynamicLipschitzNorm",
     "FeatureNorm",
     "GraphNorm",
     "LayerNorm",

@@ -21,12 +21,14 @@ class ScoreNorm(Protocol):
     """A norm of attention scores, before the softmax; it is made with `kappa` and the arguments of its entry.
 
     One for additive attention is called as `norm(graph, scores, z, attn)`, with the raw scores t_ij (E, H, 1), the
-    projected features (N, H, D) and the attention vectors (1, H, 2D); one for dot-product attention as `norm(graph,
-    query, key, value)`, (N, H, D) each. Both return the scores of all edges, (E, H, 1).
+    projected features (N, H, D) and the attention vectors (1, H, 2D); one for dynamic attention in the same way, with
+    scores behind their LeakyReLU, the pair of keys and queries as z, and attention vectors (1, H, D); one for
+    dot-product attention as `norm(graph, query, key, value)`, (N, H, D) each. All return the scores of all edges,
+    (E, H, 1).
 
     Attributes
     ----------
-    attention : the kinds of attention it fits, of "additive" and "dot-product".
+    attention : the kinds of attention it fits, of "additive", "dot-product" and "dynamic".
     local : whether the scores of a node depend on the features of its in-neighbours and its own alone.
     keeps_statistics : whether it is another function in training than in evaluation, see `FeatureNorm`.
     fused : whether fused kernels compute the same, from its `kappa`.

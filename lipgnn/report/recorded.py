@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.report.table.cells import Cell
 from lipgnn.report.table.values import DISTANCE, GROWTH
+from lipgnn.results.columns import Row
 from lipgnn.results.recordings import BY_LAYER, REACH, RECORDS, record_of
-from lipgnn.results.rows import Results, Row
+from lipgnn.results.rows import Results
 
 if TYPE_CHECKING:
     import numpy as np

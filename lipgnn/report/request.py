@@ -21,8 +21,9 @@ from lipgnn.report.table.values import DISTANCE, GROWTH
 from lipgnn.report.view.page import render_page
 from lipgnn.report.view.printed import Printed, as_printed
 from lipgnn.results.archive import results_of_study
+from lipgnn.results.columns import Row
 from lipgnn.results.recordings import record_of
-from lipgnn.results.rows import Results, Row, read_results
+from lipgnn.results.rows import Results, read_results
 from lipgnn.spec.study import check_within_study, read_study
 
 # In place of the name of a figure: the one that the study has.

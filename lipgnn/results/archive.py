@@ -13,8 +13,9 @@ from pathlib import Path
 
 from lipgnn.errors import UsageError
 from lipgnn.files import ensure_writable, write_atomic
+from lipgnn.results.columns import Row
 from lipgnn.results.recordings import archive_recordings
-from lipgnn.results.rows import Results, Row, read_results
+from lipgnn.results.rows import Results, read_results
 from lipgnn.results.store import Store, to_csv
 from lipgnn.spec.study import Choice, Study, identity
 

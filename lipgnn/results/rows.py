@@ -4,34 +4,22 @@ from __future__ import annotations
 
 import csv
 import io
-import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from lipgnn.errors import DataError, UsageError
 from lipgnn.files import from_csv_text
+from lipgnn.results.columns import COLUMNS, KINDS, SCORES, Row, checked
 from lipgnn.results.recordings import archived_path, read_recording
 from lipgnn.results.run import Run
-from lipgnn.results.store import COLUMNS, RESULT_FIELDS, RUN_ID, Store
+from lipgnn.results.store import Store
 from lipgnn.spec.run import FIELDS, HOW
 
 if TYPE_CHECKING:
     import numpy as np
 
-Row = dict[str, Any]
-
-_KINDS: dict[str, type] = {
-    **{name: {"str": str, "int": int, "float": float}[field.type] for name, field in FIELDS.items()},
-    **dict.fromkeys(RESULT_FIELDS, float),
-    **dict.fromkeys(("epochs_run", "best_epoch", "epochs_to_90", "parameters", "threads"), int),
-    **dict.fromkeys(("run_id", "status", "fingerprint", "version", "command"), str),
-}
-# The numbers of a run that a table can show, and those among them that are of the metric of its data.
-VALUES = tuple(name for name in RESULT_FIELDS if _KINDS[name] is not str)
-SCORES = tuple(name for name in VALUES if name.endswith("_score"))
-_REQUIRED = (*FIELDS, "run_id", "status")
 # What may differ between two computations of one run: where, when and how it was started.
 _MEANS = (*HOW, "threads")
 _INCIDENTAL = (*_MEANS, "seconds", "seconds_per_epoch", "peak_memory_mb", "version", "command")
@@ -121,9 +109,8 @@ def read_results(sources: Iterable[Path]) -> Results:
 
 def _from_store(store: Store) -> Iterator[tuple[str, Row]]:
     folder = str(store.runs_path)
-    for raw in store.results():
-        place = f"'{folder}/{raw['run_id']}/result.json'"
-        yield place, _checked(raw, place)
+    for row in store.results():
+        yield f"'{folder}/{row['run_id']}/result.json'", row
 
 
 def _from_csv(path: Path, notes: list[str]) -> Iterator[tuple[str, Row]]:
@@ -138,7 +125,7 @@ def _from_csv(path: Path, notes: list[str]) -> Iterator[tuple[str, Row]]:
                 f"{str(path)!r} {state} {name!r} (row 1).",
                 "The columns are those of results.csv; `lipgnn report FOLDER` reads the store itself.",
             )
-    unknown = [name for name in header if name not in _KINDS]
+    unknown = [name for name in header if name not in KINDS]
     if unknown:
         notes.append(f"Columns of {str(path)!r} that were not understood: {', '.join(map(repr, unknown))}.")
     for number, cells in enumerate(lines, start=2):
@@ -147,7 +134,7 @@ def _from_csv(path: Path, notes: list[str]) -> Iterator[tuple[str, Row]]:
             continue
         if len(cells) != len(header):
             raise DataError(f"{place} has {len(cells)} cells, the header {len(header)}.", _REMEDY)
-        yield place, _checked(dict(zip(header, map(from_csv_text, cells), strict=True)), place)
+        yield place, checked(dict(zip(header, map(from_csv_text, cells), strict=True)), place, _REMEDY)
 
 
 def _lines(path: Path) -> Iterator[list[str]]:
@@ -169,53 +156,6 @@ def _lines(path: Path) -> Iterator[list[str]]:
 
 
 _REMEDY = "Fix or remove it; `lipgnn report FOLDER` reads the store itself, not its results.csv."
-
-
-def _checked(raw: Row, place: str) -> Row:
-    """The row with every column converted to its type."""
-    row = {}
-    for name, kind in _KINDS.items():
-        value = raw[name]
-        try:
-            row[name] = value if type(value) is kind is not float else _convert(kind, value)
-        except (TypeError, ValueError):
-            wanted = {str: "a text", int: "a whole number", float: "a finite number"}[kind]
-            raise DataError(f"{place}, column {name!r}: {value!r} is not {wanted}.", _REMEDY) from None
-    for name, problem in _problems(row):
-        raise DataError(f"{place}, column {name!r}: {problem}.", _REMEDY)
-    return row
-
-
-def _convert(kind: type, value: Any) -> Any:
-    if value is None or value == "":
-        return None
-    if kind is str or isinstance(value, bool):
-        raise TypeError
-    number = float(value)
-    if not math.isfinite(number):
-        raise ValueError
-    if kind is float:
-        return number
-    if not number.is_integer():
-        raise ValueError
-    return int(number)
-
-
-def _problems(row: Row) -> Iterator[tuple[str, str]]:
-    """Columns whose value has the right type and still cannot be."""
-    for name in _REQUIRED:
-        if row[name] is None or row[name] == "":
-            yield name, "empty"
-    if not RUN_ID.fullmatch(row["run_id"] or ""):
-        yield "run_id", f"{(row['run_id'] or '')[:80]!r} is not an id of 12 digits 0-9 and a-f"
-    if row["status"] not in ("done", "diverged"):
-        yield "status", f"{row['status']!r} is neither 'done' nor 'diverged'"
-    for name in SCORES:
-        if row[name] is None:
-            if row["status"] == "done":
-                yield name, "empty, though the run is done"
-        elif not 0 <= row[name] <= 1:
-            yield name, f"score {row[name]!r} is not between 0 and 1"
 
 
 def _check_same(first: tuple[str, Row], second: tuple[str, Row]) -> float:

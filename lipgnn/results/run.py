@@ -23,6 +23,7 @@ from typing import Any, NoReturn
 from lipgnn.errors import DataError
 from lipgnn.files import append, create_once, ensure_writable, remove, remove_leftovers, sync, to_json, write_atomic
 from lipgnn.results.claims import Claim
+from lipgnn.results.columns import checked
 from lipgnn.spec.run import RunSpec
 
 SCHEMA = 1
@@ -68,11 +69,17 @@ class Run:
         """Write the result of this run, unless another process was first with the same one."""
         self.check_claim()
         create_once(self.result_path, to_json({"schema": SCHEMA, **result}))
+        self.forget_failure()
+
+    def forget_failure(self) -> None:
+        """Remove the note of an earlier attempt that failed."""
         remove(self.failure_path)
 
     def fail(self, reason: str, epoch: int, peak_memory_mb: float | None = None) -> None:
-        """Leave a note of why this attempt ended; the checkpoint stays."""
+        """Leave a note of why this attempt ended, unless it came to its result; the checkpoint stays."""
         self._make_folder()
+        if self.result_path.exists():
+            return
         note = {"schema": SCHEMA, "reason": reason, "epoch": epoch, "peak_memory_mb": peak_memory_mb}
         write_atomic(self.failure_path, to_json(note), self.check_claim)
 
@@ -179,7 +186,7 @@ def parse_log_line(text: bytes) -> dict[str, Any] | None:
 
 
 def read_result(path: Path) -> dict[str, Any]:
-    """The content of a result file: an object of texts and numbers."""
+    """The content of a result file: an object of texts and numbers, those of its columns as they should be."""
     hint = "Remove that run's folder and compute it anew."
     try:
         content = json.loads(path.read_bytes())
@@ -196,7 +203,7 @@ def read_result(path: Path) -> dict[str, Any]:
     for name, value in content.items():
         if isinstance(value, (dict, list)):
             raise DataError(f"{str(path)!r} has a list or an object for {name[:80]!r}.", hint)
-    return content
+    return {**content, **checked(content, repr(str(path)), hint)}
 
 
 def _not_json(word: str) -> NoReturn:

@@ -16,33 +16,9 @@ from typing import Any
 
 from lipgnn.errors import DataError, UsageError
 from lipgnn.files import remove_leftovers, to_csv_text, write_atomic
+from lipgnn.results.columns import COLUMNS, RUN_ID
 from lipgnn.results.run import Run, read_result
 from lipgnn.spec.run import FIELDS
-
-RESULT_FIELDS = (
-    "run_id",
-    "status",
-    "epochs_run",
-    "best_epoch",
-    "epochs_to_90",
-    "train_score",
-    "val_score",
-    "test_score",
-    "last_test_score",
-    "train_loss",
-    "val_loss",
-    "max_grad_norm",
-    "parameters",
-    "seconds",
-    "seconds_per_epoch",
-    "peak_memory_mb",
-    "threads",
-    "fingerprint",
-    "version",
-    "command",
-)
-COLUMNS = (*FIELDS, *RESULT_FIELDS)
-RUN_ID = re.compile("[0-9a-f]{12}")
 
 
 class Store:
@@ -137,20 +113,11 @@ class Store:
                     f"{str(path)!r} is of run {result.get('run_id')!r}; the folder of a run has its id for a name.",
                     "Remove that folder, or give it the name it had.",
                 )
-            try:
-                yield {name: result[name] for name in COLUMNS}
-            except KeyError as error:
-                hint = "Remove that run's folder and compute it anew."
-                raise DataError(f"{str(path)!r} has no {error.args[0]!r}.", hint) from None
+            yield {name: result[name] for name in COLUMNS}
 
     def results(self) -> list[dict[str, Any]]:
         """The results of all finished runs, ordered by their specifications."""
-        rows = list(self.finished())
-        try:
-            return sorted(rows, key=operator.itemgetter(*FIELDS))
-        except TypeError:
-            # Values of different types in one field, which whoever reads them will refuse.
-            return sorted(rows, key=lambda row: [(str(type(row[name])), str(row[name])) for name in FIELDS])
+        return sorted(self.finished(), key=operator.itemgetter(*FIELDS))
 
     def rebuild_csv(self) -> None:
         """Write results.csv anew from the result files."""

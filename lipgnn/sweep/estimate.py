@@ -11,6 +11,8 @@ from typing import Any
 from lipgnn.catalog import task_of
 from lipgnn.spec.run import RunSpec
 
+_COUNTED = ("seconds_per_epoch", "layers", "hidden", "heads", "epochs_run", "epochs")
+
 
 class Paces:
     """The paces of past runs.
@@ -27,7 +29,8 @@ class Paces:
         paces: dict[tuple, list[float]] = defaultdict(list)
         shares: dict[tuple, list[float]] = defaultdict(list)
         for row in rows:
-            if row["seconds_per_epoch"]:
+            # A row may be of anybody, and be no run that there could have been.
+            if all((row[name] or 0) > 0 for name in _COUNTED):
                 pace = row["seconds_per_epoch"] / row["layers"]
                 paces[_shape(row)].append(pace)
                 shares[_shape(row)].append(row["epochs_run"] / row["epochs"])

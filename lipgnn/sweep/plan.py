@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from lipgnn.catalog import AUTO_METRIC
 from lipgnn.errors import DataError
-from lipgnn.results.rows import Row
+from lipgnn.results.columns import Row
 from lipgnn.results.store import Store
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.study import identity

@@ -10,7 +10,7 @@ from typing import Any
 
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.results.archive import archive_path, read_all_archives, read_archive
-from lipgnn.results.rows import Row
+from lipgnn.results.columns import Row
 from lipgnn.results.store import Store
 from lipgnn.spec.grid import Grid, read_grid, runs_of
 from lipgnn.spec.run import RunSpec

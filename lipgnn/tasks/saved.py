@@ -137,6 +137,6 @@ def _check_shapes(path: Path, weights: Tensors, make: Callable[[], DeepGNN]) -> 
 
 def _unusable(path: Path, reason: str) -> DataError:
     return DataError(
-        f"Cannot use the model file {str(path)!r}: {reason}.",
+        f"Cannot use the model file {str(path)!r}: {reason.rstrip('.')}.",
         "Give the best.safetensors of a finished run, or train it anew.",
     )

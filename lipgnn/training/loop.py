@@ -133,6 +133,9 @@ def train(
             result = _result(training, run, dataset.fingerprint, diverged)
             with _noting_failure(run, training):
                 run.finish(result)
+        else:
+            # Whoever finished it may have been stopped before it did this.
+            run.forget_failure()
     if update_csv:
         # Also for a stored result: whoever finished it may have been stopped before this line.
         store.rebuild_csv()

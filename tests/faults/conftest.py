@@ -28,7 +28,7 @@ def tally(request):
 
 @pytest.fixture
 def kills(request):
-    """How many tries are a share of the campaign: kills(0.5, short=4) -> 100; in the short form, 4."""
+    """How many hits are a share of the campaign: kills(0.5, short=4) -> 100; in the short form, 4."""
 
     def share(part, short):
         long = request.node.get_closest_marker("campaign")

@@ -246,4 +246,5 @@ def test_names_and_paths(request, examples, tmp_path, monkeypatch):
         | st.text()
     )
     names = st.lists(words, min_size=1, max_size=3).map(":".join)
-    fuzz(request, "names", examples, st.tuples(names, names), lambda case: load(case[0], split=case[1]))
+    cases = st.tuples(names, names) | st.tuples(st.just("planted"), names) | st.tuples(names, st.just("public"))
+    fuzz(request, "names", examples, cases, lambda case: load(case[0], split=case[1]))

@@ -1,15 +1,14 @@
 """Real processes, killed for real."""
 
-import csv
 import json
 import os
 import random
 import shlex
 import signal
 import subprocess
-import time
 
 import pytest
+from campaign import wait_until
 
 RUN = [
     *("train", "--dataset", "planted", "--layers", "3", "--hidden", "2", "--heads", "2", "--attn-dropout", "0.1"),
@@ -18,29 +17,14 @@ RUN = [
 MEASURED = ("seconds", "seconds_per_epoch", "peak_memory_mb")
 
 
-def begin(program, folder, *more):
-    """Start the run in a folder of its own."""
-    folder.mkdir(exist_ok=True)
-    return subprocess.Popen(
-        [*program, *RUN, *more],
-        cwd=folder,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        text=True,
-    )
-
-
 @pytest.fixture
-def start(program, tmp_path):
-    """Start the run below the test's folder: start("a") -> Popen."""
-    return lambda folder, *more: begin(program, tmp_path / folder, *more)
+def start(launcher, tmp_path):
+    """Start the run below the test's folder: start("a") -> Child."""
+    return lambda folder, *more: launcher.start(tmp_path / folder, *RUN, *more)
 
 
-def finish(process, code=0):
-    out, err = process.communicate(timeout=300)
-    assert process.returncode == code, err
-    return out
+def finish(child, code=0):
+    assert child.wait() == code, child.err.read_text()
 
 
 def epochs_logged(folder):
@@ -48,9 +32,8 @@ def epochs_logged(folder):
     return logs[0].read_bytes().count(b"\n") if logs else 0
 
 
-def wait_for_epoch(process, folder, epoch):
-    while process.poll() is None and epochs_logged(folder) < epoch:
-        time.sleep(0.002)
+def wait_for_epoch(child, folder, epoch):
+    wait_until(lambda: child.ended() or epochs_logged(folder) >= epoch)
 
 
 def outcome(folder):
@@ -68,8 +51,10 @@ def outcome(folder):
 
 @pytest.fixture(scope="module")
 def uninterrupted(program, tmp_path_factory):
+    """By a process that was started as users do; the others are forked from one that has imported everything."""
     folder = tmp_path_factory.mktemp("whole")
-    finish(begin(program, folder))
+    one_thread = {**os.environ, "OMP_NUM_THREADS": "1"}
+    subprocess.run([*program, *RUN], cwd=folder, check=True, capture_output=True, env=one_thread)
     return outcome(folder)
 
 
@@ -79,7 +64,7 @@ def test_kill_9_at_random_epochs_then_the_same_command(start, tmp_path, uninterr
     for epoch in sorted(draw.sample(range(2, 38), 4)):
         process = start("killed")
         wait_for_epoch(process, tmp_path / "killed", epoch)
-        process.send_signal(signal.SIGKILL)
+        process.signal(signal.SIGKILL)
         finish(process, -signal.SIGKILL)
         assert not list(tmp_path.glob("killed/results/runs/*/result.json"))
     finish(start("killed"))
@@ -90,9 +75,9 @@ def test_kill_9_at_random_epochs_then_the_same_command(start, tmp_path, uninterr
 def test_a_polite_signal_saves_the_epoch_and_says_how_to_go_on(start, tmp_path, uninterrupted, number):
     process = start("asked")
     wait_for_epoch(process, tmp_path / "asked", 5)
-    process.send_signal(number)
-    out, err = process.communicate(timeout=300)
-    assert process.returncode == 130
+    process.signal(number)
+    finish(process, 130)
+    out, err = process.out.read_text(), process.err.read_text()
     assert out == ""
     assert "the state is saved" in err
     assert err.endswith(f"  {shlex.join(['lipgnn', *RUN])}\n")
@@ -102,28 +87,25 @@ def test_a_polite_signal_saves_the_epoch_and_says_how_to_go_on(start, tmp_path, 
     assert outcome(tmp_path / "asked") == uninterrupted
 
 
-def test_two_processes_with_one_seed_give_the_same_row(start, tmp_path):
-    rows = []
-    for folder in ("first", "second"):
-        finish(start(folder, "--seed", "3"))
-        (row,) = csv.DictReader((tmp_path / folder / "results" / "results.csv").read_text().splitlines())
-        rows.append({key: value for key, value in row.items() if key not in MEASURED})
-    assert rows[0] == rows[1]
+def test_two_processes_with_one_seed_give_the_same_row(start, tmp_path, uninterrupted):
+    finish(start("other"))
+    assert outcome(tmp_path / "other") == uninterrupted
 
 
 def test_one_run_is_computed_by_one_process_at_a_time(start, tmp_path):
     first = start("shared")
     wait_for_epoch(first, tmp_path / "shared", 1)
+    first.signal(signal.SIGSTOP)
     second = start("shared")
-    _, err = second.communicate(timeout=300)
-    running = first.poll() is None
+    code, err, running = second.wait(), second.err.read_text(), not first.ended()
+    first.signal(signal.SIGCONT)
     finish(first)
     # Where the first was done before the second looked, the second prints its result.
-    assert second.returncode == (1 if "is being computed by process" in err else 0)
-    assert "is being computed by process" in err or not running
+    assert code == (1 if running else 0), err
+    assert ("is being computed by process" in err) == running
 
 
-def test_a_full_disk_leaves_no_half_file_and_the_run_can_go_on(program, tmp_path, uninterrupted):
+def test_a_full_disk_leaves_no_half_file_and_the_run_can_go_on(program, start, tmp_path, uninterrupted):
     """A limit on the size of files stands for a full disk: logs fit, checkpoints do not."""
     (tmp_path / "full").mkdir()
     limited = (
@@ -139,13 +121,5 @@ def test_a_full_disk_leaves_no_half_file_and_the_run_can_go_on(program, tmp_path
     assert "Could not write" in done.stderr and "bytes" in done.stderr and "Traceback" not in done.stderr
     names = {path.name for path in tmp_path.glob("full/results/runs/*/*")}
     assert names == {"spec.json", "log.jsonl", "failure.json"}
-    again = subprocess.run(
-        [*program, *RUN],
-        cwd=tmp_path / "full",
-        capture_output=True,
-        text=True,
-        timeout=300,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
-    assert again.returncode == 0, again.stderr
+    finish(start("full"))
     assert outcome(tmp_path / "full") == uninterrupted

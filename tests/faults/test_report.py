@@ -9,7 +9,7 @@ import sys
 
 import pytest
 
-from lipgnn.results.store import COLUMNS
+from lipgnn.results.columns import COLUMNS
 
 ATTACKS = ["=cmd|' /C calc'!A0", "@SUM(1)", "<script>alert(1)</script>", r"\input{x}", "\x1b]0;x\x07", "[/x]", "a\nb,c"]
 

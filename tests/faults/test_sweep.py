@@ -5,38 +5,29 @@ import json
 import os
 import signal
 import subprocess
-import time
 
 import pytest
+from campaign import wait_until, workers_in
 
 from lipgnn.results.store import Store
 
-SEEDS = 6
+SEEDS = 4
 GRID = ["sweep", "--dataset", "planted", "--hidden", "2", "--heads", "2", "--layers", "2", "--patience", "0"]
 GRID += ["--seeds", f"0-{SEEDS - 1}", "--epochs", "60", "--save-every", "4", "--threads", "1", "--json"]
 MEASURED = ("seconds", "seconds_per_epoch", "peak_memory_mb")
 
 
 @pytest.fixture
-def start(program, tmp_path):
-    def run(*more):
-        return subprocess.Popen(
-            [*program, *GRID, *more],
-            cwd=tmp_path,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.PIPE,
-            text=True,
-            start_new_session=True,
-        )
-
-    return run
+def start(launcher, tmp_path):
+    """Begin the sweep in the test's folder: start("--jobs", 2) -> Child."""
+    return lambda *more: launcher.start(tmp_path, *GRID, *more)
 
 
 @pytest.fixture(scope="module")
-def undisturbed(program, tmp_path_factory):
+def undisturbed(launcher, tmp_path_factory):
     """The rows of a sweep that nothing happened to, without what is measured."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    subprocess.run([*program, *GRID, "--jobs", "2"], cwd=folder, check=True, capture_output=True)
+    finish(launcher.start(folder, *GRID, "--jobs", "2"))
     return rows(folder)
 
 
@@ -45,9 +36,10 @@ def rows(folder):
     return [{k: v for k, v in row.items() if k not in MEASURED} for row in csv.DictReader(text.splitlines())]
 
 
-def finish(process, code=0):
-    out, err = process.communicate(timeout=300)
-    assert process.returncode == code, err
+def finish(child, code=0):
+    """The summary of a sweep that ended with this code, if it has one."""
+    assert child.wait() == code, child.err.read_text()
+    out = child.out.read_text()
     return json.loads(out) if out else None
 
 
@@ -61,34 +53,14 @@ def under_way(folder):
     return [log for log in logs if log.stat().st_size and not log.with_name("result.json").exists()]
 
 
-def wait_until(condition, seconds=120):
-    deadline = time.monotonic() + seconds
-    while not condition() and time.monotonic() < deadline:
-        time.sleep(0.01)
-    assert condition()
-
-
-def workers_in(folder):
-    """Workers whose working directory is `folder`."""
-    found = []
-    for name in os.listdir("/proc"):
-        try:
-            if name.isdigit() and os.readlink(f"/proc/{name}/cwd") == str(folder):
-                with open(f"/proc/{name}/cmdline") as file:
-                    found += [int(name)] if "lipgnn.sweep.worker" in file.read() else []
-        except OSError:
-            continue
-    return found
-
-
 def test_kill_9_of_the_parent_twice(start, tmp_path, undisturbed):
     """Finished runs are kept, workers do not outlive the sweep, and the same command does the rest."""
-    for target in (1, 3):
+    for target in (1, 2):
         process = start("--jobs", "2")
         wait_until(lambda wanted=target: results_in(tmp_path) >= wanted)
-        os.kill(process.pid, signal.SIGKILL)
+        process.signal(signal.SIGKILL)
         finish(process, -signal.SIGKILL)
-        wait_until(lambda: workers_in(tmp_path) == [], seconds=60)
+        wait_until(lambda: workers_in(tmp_path) == [])
     before = results_in(tmp_path)
     summary = finish(start("--jobs", "2"))
     assert summary["ran"] == SEEDS - before
@@ -110,22 +82,16 @@ def test_kill_9_of_a_worker_loses_one_run_until_it_is_retried(start, tmp_path, u
 def test_a_polite_signal_saves_what_runs_and_prints_the_command(start, tmp_path, undisturbed, number):
     process = start("--jobs", "2")
     wait_until(lambda: results_in(tmp_path) >= 1)
-    os.killpg(process.pid, number) if number == signal.SIGINT else process.send_signal(number)
-    out, err = process.communicate(timeout=300)
-    assert process.returncode == 130, err
+    os.killpg(process.pid, number) if number == signal.SIGINT else process.signal(number)
+    summary = finish(process, 130)
     assert workers_in(tmp_path) == []
-    assert json.loads(out)["ran"] < SEEDS
+    assert summary["ran"] < SEEDS
     finish(start("--jobs", "2"))
     assert rows(tmp_path) == undisturbed
 
 
-def test_eight_sweeps_on_one_store_compute_every_run_once(program, tmp_path, undisturbed):
-    racers = [
-        subprocess.Popen(
-            [*program, *GRID, "--jobs", "1", "--shuffle"], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE
-        )
-        for _ in range(8)
-    ]
+def test_eight_sweeps_on_one_store_compute_every_run_once(start, tmp_path, undisturbed):
+    racers = [start("--jobs", "1", "--shuffle") for _ in range(8)]
     summaries = [finish(racer) for racer in racers]
     assert sum(summary["ran"] for summary in summaries) == SEEDS
     assert all(summary["done"] == SEEDS and summary["failed"] == 0 for summary in summaries)

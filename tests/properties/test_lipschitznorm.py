@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from lipgnn.nn import GATConv, TransformerConv
+from lipgnn.nn import GATConv, GATv2Conv, TransformerConv
 from lipgnn.nn.attention import aggregate
 from lipgnn.norms import DotProductLipschitzNorm, LipschitzNorm
 
@@ -189,6 +189,33 @@ def test_u6_the_score_bound_is_attained(reference):
 
 
 @settings(max_examples=40, deadline=None)
+@given(data=st.data(), kappa=KAPPAS, seed=SEEDS, share=st.booleans(), power=st.floats(-6, 6))
+def test_u3_to_u6_of_gatv2(data, kappa, seed, share, power, reference):
+    """Features, maps and attention vector of any size; scores within 1/κ, and within √(2(1+s²))/κ of each other.
+
+    The latter is by (φ(x) − φ(y))² ≤ (1+s²)(x² + y²) for every channel of two arguments, whose lengths squared are at
+    most 2 (max_j ‖k_j‖² + ‖q_i‖²) each.
+    """
+    graph, t = data.draw(reference.graphs()), 10.0**power
+    x = uneven(reference, seed + 1, graph.num_nodes(), 4)
+    conv = GATv2Conv(4, 2, 3, norm="lip", kappa=kappa, bias=False, share_weights=share)
+    out, attention = reference.redraw(conv, seed=seed)(graph, x, get_attention=True)
+    key, query = (x @ conv.state_dict()[f"{name}.weight"].t() for name in ("fc_src", "fc_dst"))
+    scores = conv.scores(graph, key.view(-1, 3, 2), query.view(-1, 3, 2))
+    slack = 1 + 1e-12
+    assert scores.abs().max() <= slack / kappa
+    times_uniform = graph.in_degrees()[graph.edges()[1]].view(-1, 1, 1) * attention
+    span = math.exp(math.sqrt(2 * (1 + 0.2**2)) / kappa) * slack
+    assert 1 / span <= times_uniform.min() and times_uniform.max() <= span
+    torch.testing.assert_close(conv(graph, t * x), t * out, rtol=1e-9, atol=t * 1e-9)
+    with torch.no_grad():
+        for parameter in conv.parameters():
+            parameter *= t
+    again, weights = conv(graph, x, get_attention=True)
+    torch.testing.assert_close((again, weights), (t * out, attention), rtol=1e-9, atol=t * 1e-9)
+
+
+@settings(max_examples=40, deadline=None)
 @given(data=st.data(), complete=st.sampled_from(["loops", "entered"]), kappa=KAPPAS, seed=SEEDS)
 def test_u7_jacobian_of_every_node_and_of_the_graph(data, complete, kappa, seed, reference):
     """L_i ≤ e^{1/κ}/√n_i + 2√2/κ, and the whole graph ≤ sqrt(max_j Σ L_i²), which is `lipschitz_bound` for W = I."""
@@ -230,7 +257,7 @@ def test_u8_scaling_one_of_the_three_changes_the_scores(position, reference, qua
     assert not torch.allclose(before, after, rtol=0.1)
 
 
-LAYERS = {"gat": GATConv, "gt": partial(TransformerConv, skip=False, bias=False)}
+LAYERS = {"gat": GATConv, "gatv2": GATv2Conv, "gt": partial(TransformerConv, skip=False, bias=False)}
 
 
 @settings(max_examples=20, deadline=None)
@@ -253,7 +280,7 @@ def test_u9_attention_sums_to_one_and_permutes_with_the_nodes(data, name, seed, 
 def test_u9_a_node_with_only_its_self_loop_returns_its_own_value(name, reference):
     conv = reference.redraw(LAYERS[name](4, 2, 3, norm="lip", bias=False), seed=1)
     x = reference.normal(2, 7, 4)
-    value = (conv.fc if name == "gat" else conv.value)(x)
+    value = conv.values(x)
     torch.testing.assert_close(conv(reference.small_graph(), x)[6].flatten(), value[6])
 
 
@@ -289,7 +316,7 @@ def test_u11_a_large_kappa_gives_the_mean(data, name, seed, reference):
     nodes = graph.num_nodes()
     conv = reference.redraw(LAYERS[name](4, 2, 3, norm="lip", kappa=1e9, bias=False), seed=seed)
     x = reference.normal(seed, nodes, 4)
-    value = (conv.fc if name == "gat" else conv.value)(x)
+    value = conv.values(x)
     mean = torch.zeros(nodes, 6).double().index_add(0, graph.edges()[1], value[graph.edges()[0]])
     mean = mean / graph.in_degrees().view(-1, 1)
     torch.testing.assert_close(conv(graph, x).flatten(1), mean, rtol=1e-7, atol=1e-7)

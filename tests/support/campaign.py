@@ -13,7 +13,11 @@ from pathlib import Path
 from typing import Any
 
 MEASURED = ("seconds", "seconds_per_epoch", "peak_memory_mb")
-TABLE = ("attack", "tries", "hit", "lost", "doubled", "different")
+# The tables at the end: what tests note their counts as, the columns, and the attacks that are added up.
+TABLES = {
+    "campaign": (("attack", "tries", "hit", "lost", "doubled", "different"), {"all kills": "kill -9", "all": ""}),
+    "fuzz": (("reader", "cases", "refused", "escapes"), {"all": ""}),
+}
 
 
 @dataclass
@@ -32,6 +36,10 @@ class Tally:
     lost: int = 0
     doubled: int = 0
     different: int = 0
+
+    def wants(self, hits: int) -> bool:
+        """Whether there were fewer hits so far, and tries enough are left to hope for more."""
+        return self.hit < hits and self.tries < 10 * hits
 
     def clean(self) -> bool:
         return self.lost == self.doubled == self.different == 0
@@ -86,16 +94,22 @@ def deselect(config: Any, items: list[Any]) -> None:
 
 
 def summarize(reporter: Any) -> None:
-    """Print what was counted as a table that a page can hold."""
+    """Print what was counted as tables that a page can hold."""
     reports = [report for kind in ("passed", "failed") for report in reporter.stats.get(kind, ())]
-    tallies = [value for report in reports for name, value in report.user_properties if name == "campaign"]
-    if tallies:
-        reporter.section("campaign of faults")
-        totals = {"attack": "all", **{name: sum(tally[name] for tally in tallies) for name in TABLE[1:]}}
-        reporter.write_line("| " + " | ".join(TABLE) + " |")
-        reporter.write_line("|" + "---|" * len(TABLE))
-        for tally in [*sorted(tallies, key=lambda tally: tally["attack"]), totals]:
-            reporter.write_line("| " + " | ".join(str(tally[name]) for name in TABLE) + " |")
+    for kind, (columns, totals) in TABLES.items():
+        (name, *numbers), sums = columns, []
+        rows = [row for report in reports for noted, row in report.user_properties if noted == kind]
+        if not rows:
+            continue
+        reporter.section(f"{kind} of faults")
+        reporter.write_line("| " + " | ".join(columns) + " |")
+        reporter.write_line("|" + "---|" * len(columns))
+        for total, start in totals.items():
+            parts = [row for row in rows if row[name].startswith(start)]
+            if parts:
+                sums.append({name: total, **{column: sum(part[column] for part in parts) for column in numbers}})
+        for row in [*sorted(rows, key=lambda row: row[name]), *sums]:
+            reporter.write_line("| " + " | ".join(str(row[column]) for column in columns) + " |")
 
 
 def workers_in(folder: Path) -> list[int]:

@@ -37,6 +37,10 @@ class Child:
         """Its exit code, negative for a signal."""
         return self.launcher.wait(self.pid, timeout)[0]
 
+    def ended(self) -> bool:
+        """Whether it has, as far as is known."""
+        return self.launcher.has_ended(self.pid)
+
     def seconds(self) -> float:
         """How long it took."""
         return self.launcher.wait(self.pid, 300)[1] - self.began
@@ -97,6 +101,11 @@ class Launcher:
         with self._news:
             assert self._news.wait_for(lambda: pid in self._ends, timeout), f"process {pid} goes on"
             return self._ends[pid]
+
+    def has_ended(self, pid: int) -> bool:
+        """Whether the end of a process was told."""
+        with self._news:
+            return pid in self._ends
 
     def close(self) -> None:
         """End, and with it what a test that failed has left running or stopped."""

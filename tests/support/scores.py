@@ -15,6 +15,13 @@ def additive(norm: torch.nn.Module, graph, z: torch.Tensor, attn: torch.Tensor) 
     return norm(graph, raw, z, attn)
 
 
+def dynamic(norm: torch.nn.Module, graph, key: torch.Tensor, query: torch.Tensor, attn: torch.Tensor) -> torch.Tensor:
+    """The norm on e_ij = a·LeakyReLU(k_j + q_i), (E, H, 1)."""
+    sources, targets = graph.edges()
+    raw = (torch.nn.functional.leaky_relu(key[sources] + query[targets], 0.2) * attn).sum(-1, keepdim=True)
+    return norm(graph, raw, (key, query), attn)
+
+
 def gradients(scores: torch.Tensor, *inputs: torch.Tensor) -> tuple[torch.Tensor, ...]:
     """Gradients of a sum of the scores that weighs every edge and head differently."""
     weights = torch.linspace(-1, 2, scores.numel(), dtype=scores.dtype).view(scores.shape)

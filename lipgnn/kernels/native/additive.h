@@ -168,7 +168,7 @@ class AdditiveAttention : Attention<Rows> {
         if (e + kAhead < graph_.num_edges) fetch(z(order.other[e + kAhead]), size_);
         for (int g = 0; g < rows_.groups(); ++g) {
           const V x = (load<V>(source(j) + g * L) + load<V>(target(i) + g * L)) * inverse[g];
-          const V p = exponential<T, L>(this->leaky(x, slope_) - highest[g]);
+          const V p = exponential<T, L>(leaky(x, slope_) - highest[g]);
           total[g] += p;
           weight[g] = scaled_ ? p * keep(order.edge_id[e], g) : p;
         }
@@ -209,7 +209,7 @@ class AdditiveAttention : Attention<Rows> {
           if (e + 2 * kAhead < graph_.num_edges) __builtin_prefetch(source(graph_.incoming.other[e + 2 * kAhead]) + at);
           left = larger(left, load<V>(source(graph_.incoming.other[e]) + at));
         }
-        highest[g] = this->leaky((left + load<V>(target(i) + at)) * inverse[g], slope_);
+        highest[g] = leaky((left + load<V>(target(i) + at)) * inverse[g], slope_);
       }
     }
   }
@@ -233,7 +233,7 @@ class AdditiveAttention : Attention<Rows> {
     *x = left + load<V>(at);
     if (normalized<Shift>()) *x *= load<V>(at + scale_at());
     *m = *x > 0 ? fill<T, L>(1) : fill<T, L>(slope_);
-    const V score = Shift ? this->leaky(*x, slope_) - load<V>(at + highest_at()) : *x * *m;
+    const V score = Shift ? leaky(*x, slope_) - load<V>(at + highest_at()) : *x * *m;
     *p = exponential<T, L>(score) * load<V>(at + padded_);
   }
 
@@ -247,7 +247,7 @@ class AdditiveAttention : Attention<Rows> {
         for (int64_t e = order.start[i]; e < order.start[i + 1]; ++e) {
           V x, m, p;
           weigh<Shift>(at, load<V>(source(order.other[e]) + g * L), &x, &m, &p);
-          mean_score += this->times_score(p, Shift ? this->leaky(x, slope_) - load<V>(at + highest_at()) : x * m);
+          mean_score += this->times_score(p, Shift ? leaky(x, slope_) - load<V>(at + highest_at()) : x * m);
           largest = larger(largest, p);
         }
         this->save_spread(a_.spread + i * 2 * padded_ + g * L, mean_score, load<V>(at + padded_), largest);
@@ -424,9 +424,9 @@ class AdditiveAttention : Attention<Rows> {
     for (int64_t piece = 0; piece < graph_.incoming.num_pieces; ++piece)
       for (int g = 0; g < rows_.groups(); ++g) to_log[g] += load<V>(a_.partial + piece * share + 3 * size_ + g * L);
     const int64_t right_pieces = (a_.z_target ? graph_.incoming : graph_.outgoing).num_pieces;
-    sum_shares(a_.grad_attn, size_, a_.partial, graph_.outgoing.num_pieces, share);
-    sum_shares(a_.grad_attn + size_, size_, a_.partial + size_, right_pieces, share);
-    if (a_.grad_bias) sum_shares(a_.grad_bias, size_, a_.partial + 2 * size_, graph_.incoming.num_pieces, share);
+    this->sum_shares(a_.grad_attn, size_, a_.partial, graph_.outgoing.num_pieces, share);
+    this->sum_shares(a_.grad_attn + size_, size_, a_.partial + size_, right_pieces, share);
+    if (a_.grad_bias) this->sum_shares(a_.grad_bias, size_, a_.partial + 2 * size_, graph_.incoming.num_pieces, share);
     if (!a_.normalize) return;
     for (int g = 0; g < rows_.groups(); ++g) {
       const V length = load<V>(a_.attn_length + g * L);
@@ -434,12 +434,6 @@ class AdditiveAttention : Attention<Rows> {
     }
     rows_.add(a_.grad_attn, to_log, a_.attn);
     rows_.add(a_.grad_attn + size_, to_log, a_.attn + size_);
-  }
-
-  static void sum_shares(T* sum, size_t size, const T* shares, int64_t pieces, size_t stride) {
-    std::fill_n(sum, size, T(0));
-    for (int64_t piece = 0; piece < pieces; ++piece)
-      for (size_t k = 0; k < size; ++k) sum[k] += shares[piece * stride + k];
   }
 
   const Additive<T>& a_;

@@ -1,4 +1,4 @@
-// What both forms of attention share: the layout of rows and values, and lengths with their gradients.
+// What all forms of attention share: the layout of rows and values, and lengths with their gradients.
 #pragma once
 
 #include <vector>
@@ -23,8 +23,6 @@ class Attention {
   Attention(const Graph& graph, int64_t heads, int64_t width, double dropout, uint64_t seed, const T* edge_weight = nullptr)
       : graph_(graph), rows_(heads, width), dropout_(dropout, seed), edge_weight_(edge_weight),
         scaled_(dropout_.on || edge_weight), size_(rows_.size()), padded_(size_t(rows_.groups()) * L) {}
-
-  static V leaky(V x, T slope) { return x > 0 ? x : x * slope; }
 
   // With d_ij = G_i.z_j, a softmax gives back p_ij (d_ij - sum_k p_ik d_ik), which no common part of all d_ij changes:
   // they may be counted from any base. Where scores are bounded that is the first of them; little is lost where all are
@@ -103,6 +101,13 @@ class Attention {
     V result;
     for (int lane = 0; lane < L; ++lane) result[lane] = sums[(group * L + lane) * graph_.num_sources + node];
     return result;
+  }
+
+  // The shares of all pieces, always in the same order.
+  static void sum_shares(T* sum, size_t size, const T* shares, int64_t pieces, size_t stride) {
+    std::fill_n(sum, size, T(0));
+    for (int64_t piece = 0; piece < pieces; ++piece)
+      for (size_t k = 0; k < size; ++k) sum[k] += shares[piece * stride + k];
   }
 
   // What dropout multiplies the weights of an edge by.

@@ -2,6 +2,7 @@
 #include "additive.h"
 #include "dot_product.h"
 #include "dropout.h"
+#include "dynamic.h"
 #include "residual_elu.h"
 #include "row_measures.h"
 #include "smoothness.h"
@@ -39,6 +40,7 @@ void run(const Arrays& arrays, bool backward) {
 LIPGNN_EXPORT_SIZE(additive, Additive)
 LIPGNN_EXPORT_SIZE(dot_product, DotProduct)
 LIPGNN_EXPORT_SIZE(feature_dropout, FeatureDropout)
+LIPGNN_EXPORT_SIZE(dynamic, Dynamic)
 LIPGNN_EXPORT_SIZE(residual_elu, ResidualElu)
 LIPGNN_EXPORT_SIZE(row_measures, RowMeasures)
 LIPGNN_EXPORT_SIZE(smoothness, Smoothness)
@@ -63,6 +65,8 @@ LIPGNN_EXPORT(additive, AdditiveAttention, Additive, double, float64)
 LIPGNN_EXPORT(dot_product, DotProductAttention, DotProduct, float, float32)
 LIPGNN_EXPORT(dot_product, DotProductAttention, DotProduct, double, float64)
 LIPGNN_EXPORT_ONE_WAY(feature_dropout, FeatureDropout)
+LIPGNN_EXPORT(dynamic, DynamicAttention, Dynamic, float, float32)
+LIPGNN_EXPORT(dynamic, DynamicAttention, Dynamic, double, float64)
 LIPGNN_EXPORT_ONE_WAY(row_measures, RowMeasures)
 LIPGNN_EXPORT_ONE_WAY(smoothness, Smoothness)
 LIPGNN_EXPORT_ONE_WAY(sparse_product, SparseProduct)

@@ -1,5 +1,5 @@
-// The features of one node, H heads of width D, in the two orders in which they can lie in memory, and the two things
-// that are done with them: a dot product for every head, and adding a multiple for every head.
+// The features of one node, H heads of width D, in the two orders in which they can lie in memory, and what is done with
+// them: a dot product for every head, adding a multiple for every head, and both with a LeakyReLU between two rows.
 #pragma once
 
 #include <algorithm>
@@ -44,6 +44,28 @@ struct HeadsFastest {
 
   void add(T* sum, const V* factor, const T* row) const {
     for (int d = 0; d < width(); ++d) store<V>(sum + d * L, load<V>(sum + d * L) + *factor * load<V>(row + d * L));
+  }
+
+  // a.LeakyReLU(b + c)
+  void bent_dot(const T* a, const T* b, const T* c, T slope, V* result) const {
+    V first{}, second{};
+    for (int d = 0; d + 1 < width(); d += 2) {
+      first += load<V>(a + d * L) * leaky(load<V>(b + d * L) + load<V>(c + d * L), slope);
+      second += load<V>(a + d * L + L) * leaky(load<V>(b + d * L + L) + load<V>(c + d * L + L), slope);
+    }
+    const int last = (width() - 1) * L;
+    if (width() % 2) first += load<V>(a + last) * leaky(load<V>(b + last) + load<V>(c + last), slope);
+    *result = first + second;
+  }
+
+  // To each of the sums its factor times the slope of the LeakyReLU at b + c.
+  template <int N>
+  void add_slopes(T* const (&sums)[N], const V* const (&factors)[N], const T* b, const T* c, T slope) const {
+    for (int d = 0; d < width(); ++d) {
+      const V at = load<V>(b + d * L) + load<V>(c + d * L);
+      for (int n = 0; n < N; ++n)
+        store<V>(sums[n] + d * L, load<V>(sums[n] + d * L) + (at > 0 ? *factors[n] : *factors[n] * slope));
+    }
   }
 
   void copy(T* to, const T* row) const {
@@ -126,6 +148,42 @@ struct WidthFastest {
       int d = 0;
       for (; d + W <= width_; d += W) store<C>(sum + d, load<C>(sum + d) + f * load<C>(row + d));
       for (; d < width_; ++d) sum[d] += f * row[d];
+    }
+  }
+
+  void bent_dot(const T* a, const T* b, const T* c, T slope, V* result) const {
+    T* out = no_heads(result);
+    for (int h = 0; h < heads_; ++h, a += width_, b += width_, c += width_) {
+      C first{}, second{};
+      int d = 0;
+      for (; d + 2 * W <= width_; d += 2 * W) {
+        first += load<C>(a + d) * leaky(load<C>(b + d) + load<C>(c + d), slope);
+        second += load<C>(a + d + W) * leaky(load<C>(b + d + W) + load<C>(c + d + W), slope);
+      }
+      for (; d + W <= width_; d += W) first += load<C>(a + d) * leaky(load<C>(b + d) + load<C>(c + d), slope);
+      T sum = sum_of<T, W>(first + second);
+      for (; d < width_; ++d) sum += a[d] * (b[d] + c[d] > 0 ? b[d] + c[d] : (b[d] + c[d]) * slope);
+      out[h] = sum;
+    }
+  }
+
+  template <int N>
+  void add_slopes(T* const (&sums)[N], const V* const (&factors)[N], const T* b, const T* c, T slope) const {
+    for (int h = 0; h < heads_; ++h, b += width_, c += width_) {
+      T above[N], below[N], *to[N];
+      for (int n = 0; n < N; ++n) {
+        above[n] = reinterpret_cast<const T*>(factors[n])[h];
+        below[n] = above[n] * slope;
+        to[n] = sums[n] + size_t(h) * width_;
+      }
+      int d = 0;
+      for (; d + W <= width_; d += W) {
+        const C at = load<C>(b + d) + load<C>(c + d);
+        for (int n = 0; n < N; ++n)
+          store<C>(to[n] + d, load<C>(to[n] + d) + (at > 0 ? fill<T, W>(above[n]) : fill<T, W>(below[n])));
+      }
+      for (; d < width_; ++d)
+        for (int n = 0; n < N; ++n) to[n][d] += b[d] + c[d] > 0 ? above[n] : below[n];
     }
   }
 

@@ -49,6 +49,11 @@ inline V absolute(V v) {
   return v < 0 ? -v : v;
 }
 
+template <typename V, typename T>
+inline V leaky(V v, T slope) {
+  return v > 0 ? v : v * slope;
+}
+
 // 1 in place of what is too small to divide by.
 template <typename T, int L>
 inline Vector<T, L> nonzero(Vector<T, L> size) {

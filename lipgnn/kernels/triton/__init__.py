@@ -122,6 +122,11 @@ def dot_product(
     return Attention.apply(query, key, value, query_size, key_size, adjacency, False, 1.0, dropout, seed)
 
 
+def dynamic(graph: dgl.DGLGraph, *inputs: torch.Tensor, **options: object) -> torch.Tensor:
+    """Attention with dynamic scores, as in GATv2, which this kernel does not know."""
+    raise UsageError("The Triton kernel does not know the scores of GATv2.", "Use kernel='dgl' (--kernel dgl).")
+
+
 def _known(graph: dgl.DGLGraph, *options: torch.Tensor | None) -> Adjacency:
     """The adjacency of a graph whose sources are its targets, if none of the options is given."""
     adjacency = Adjacency.of(graph)

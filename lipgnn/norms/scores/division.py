@@ -11,7 +11,7 @@ import math
 import torch
 
 from lipgnn.errors import UsageError
-from lipgnn.norms.lengths import safe_length
+from lipgnn.norms.lengths import nonzero, safe_length
 from lipgnn.runtime import dgl
 
 fn = dgl.function
@@ -56,6 +56,27 @@ def divide(graph: dgl.DGLGraph, scores: torch.Tensor, factor: torch.Tensor, divi
     graph.apply_edges(fn.e_mul_v("scores", "factor", "scores"))
     graph.apply_edges(fn.e_div_v("scores", "divisor", "scores"))
     return graph.edata["scores"]
+
+
+def divide_by_lengths(
+    graph: dgl.DGLGraph, scores: torch.Tensor, z: Ends, attn_length: torch.Tensor, kappa: float
+) -> torch.Tensor:
+    """scores / ( κ · ‖a‖ · sqrt( max_{j∈N(i)} ‖z_j‖² + ‖z_i‖² ) ) on every edge.
+
+    Parameters
+    ----------
+    scores : (E, H, 1).
+    z : (N, H, D); a pair of that of sources and that of targets where these are not the same.
+    attn_length : ‖a‖, (1, H or 1, 1).
+    """
+    source, length = lengths_of(z)
+    longest = longest_neighbour(graph, source)  # (M, H, 1), max over j of ‖z_j‖
+    size = nonzero(torch.maximum(longest, length).detach())
+    ratio = (longest / size).square() + (length / size).square()  # in [1, 2], or 0 where all is zero
+    attn_length = nonzero(attn_length)
+    attn_size = attn_length.detach()
+    divisor = kappa * (attn_length / attn_size) * nonzero(ratio).sqrt()
+    return divide(graph, scores, (1 / size) * (1 / attn_size), divisor)
 
 
 def positive(kappa: float) -> float:

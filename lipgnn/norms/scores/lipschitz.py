@@ -14,9 +14,9 @@ from torch import nn
 
 from lipgnn.catalog import ADDITIVE
 from lipgnn.norms.bound import Bound
-from lipgnn.norms.lengths import nonzero, safe_length
+from lipgnn.norms.lengths import safe_length
 from lipgnn.norms.scores.attention_bound import attention_bound, exp_inverse
-from lipgnn.norms.scores.division import Ends, divide, length_over_heads, lengths_of, longest_neighbour, positive
+from lipgnn.norms.scores.division import Ends, divide_by_lengths, length_over_heads, positive
 from lipgnn.runtime import dgl
 
 
@@ -56,14 +56,8 @@ class LipschitzNorm(nn.Module):
         -------
         (E, H, 1), scores within ±1/κ.
         """
-        source, target = lengths_of(z)
-        longest, length = longest_neighbour(graph, source), target  # (M, H, 1), max over j of ‖z_j‖, and ‖z_i‖
-        size = nonzero(torch.maximum(longest, length).detach())
-        ratio = (longest / size).square() + (length / size).square()  # in [1, 2], or 0 where all is zero
-        attn_length = nonzero(safe_length(attn) if self.per_head else length_over_heads(attn))  # (1, H or 1, 1)
-        attn_size = attn_length.detach()
-        divisor = self.kappa * (attn_length / attn_size) * nonzero(ratio).sqrt()
-        return divide(graph, scores, (1 / size) * (1 / attn_size), divisor)
+        attn_length = safe_length(attn) if self.per_head else length_over_heads(attn)  # (1, H or 1, 1)
+        return divide_by_lengths(graph, scores, z, attn_length, self.kappa)
 
     @property
     def fused(self) -> bool:

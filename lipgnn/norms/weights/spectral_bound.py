@@ -8,20 +8,15 @@ from torch.nn.utils import parametrize
 
 from lipgnn.norms.lengths import nonzero
 
-# Of power iteration after a step of training: where two values are close, one step leaves the larger up to a third
-# behind, twenty some percent.
-STEPS = 20
-
 
 class SpectralBound(nn.Module):
     """W ↦ Ŵ, whose largest singular value is at most c ("cap") or equal to it ("fix"), for every head on its own.
 
         cap:  Ŵ = W · min(1, c/σ),     fix:  Ŵ = W · c/σ,     σ = uᵀWv
 
-    u and v are the singular vectors of the largest singular value. They start as those of a decomposition, and a few
-    steps of power iteration follow the weights from then on (`advance_all`), so σ is never more than that value and
-    less by what W has turned since: while a network trains, Ŵ was seen to reach 1.07 c. What is certified is computed
-    from Ŵ as it is, by a decomposition, and needs no trust in σ.
+    u and v are the singular vectors of the largest singular value. They come from a decomposition after every step of
+    training (`advance_all`), are kept beside W and saved with it; so σ is that value, up to rounding, whenever a
+    network is trained, evaluated or saved. Power iteration would follow weights that turn quickly some percent behind.
 
     Where a further parametrization follows, the bound is of what it is given: behind `NearIdentity` the map that acts
     is (1 − β) I + β Ŵ, whose largest singular value is at most 1 − β + β c.
@@ -67,8 +62,8 @@ class SpectralBound(nn.Module):
 
 
 @torch.no_grad()
-def advance_all(network: nn.Module, steps: int = STEPS) -> None:
-    """Turn u and v of every bounded weight towards its largest singular value; to be called after a step of training.
+def advance_all(network: nn.Module) -> None:
+    """Turn u and v of every bounded weight to its largest singular value; to be called after a step of training.
 
     All weights of one shape together: a deep network has hundreds of small ones.
     """
@@ -79,13 +74,31 @@ def advance_all(network: nn.Module, steps: int = STEPS) -> None:
     for group in by_shape.values():
         heads = group[0][0].heads
         maps = torch.cat([bound.by_head(weight) for bound, weight in group])  # (all heads, D, F)
-        u, v = (torch.cat([getattr(bound, name) for bound, _ in group]) for name in "uv")
-        for _ in range(steps):
-            u = _direction((maps @ v.unsqueeze(2)).squeeze(2), u)
-            v = _direction((u.unsqueeze(1) @ maps).squeeze(1), v)
+        former = [torch.cat([getattr(bound, name) for bound, _ in group]) for name in "uv"]
+        u, v = _largest(maps, *former)
         for (bound, _), own_u, own_v in zip(group, u.split(heads), v.split(heads), strict=True):
             bound.u.copy_(own_u)
             bound.v.copy_(own_v)
+
+
+def _largest(maps: torch.Tensor, u: torch.Tensor, v: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Singular vectors of the largest singular values, as good as rounding allows; any of length 1 where that is zero.
+
+    From the smaller of W Wᵀ and WᵀW, in float64, which is cheaper than a decomposition of W. What is not finite counts
+    as zero here: the run finds out by itself.
+    """
+    maps = maps.double()
+    maps = (maps / nonzero(maps.abs().amax(dim=(1, 2), keepdim=True))).nan_to_num(0, 0, 0)
+    if maps.shape[1] <= maps.shape[2]:
+        u = _top(maps @ maps.mT)
+        return u, _direction((u.unsqueeze(1) @ maps).squeeze(1), v.double())
+    v = _top(maps.mT @ maps)
+    return _direction((maps @ v.unsqueeze(2)).squeeze(2), u.double()), v
+
+
+def _top(squares: torch.Tensor) -> torch.Tensor:
+    """(…, D, D) → (…, D): eigenvectors of the largest eigenvalues."""
+    return torch.linalg.eigh(squares).eigenvectors[..., -1]
 
 
 def _direction(x: torch.Tensor, former: torch.Tensor) -> torch.Tensor:

@@ -14,7 +14,7 @@ from lipgnn.report.table.layout import GROUPS, Layout, find_value, order
 from lipgnn.report.table.papers import PaperNumber
 from lipgnn.report.table.statistics import Difference, mean, paired_difference, sample_std
 from lipgnn.report.table.values import higher_is_better, is_score
-from lipgnn.results.rows import Row
+from lipgnn.results.columns import Row
 from lipgnn.spec.run import HOW
 
 Key = tuple[Any, ...]

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from lipgnn.catalog import DATASETS, FEATURE_NORMS, MODELS, NO_NORM, RESIDUALS, SCORE_NORMS
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.report.table.values import SHOWN
-from lipgnn.results.rows import Row
-from lipgnn.results.store import COLUMNS
+from lipgnn.results.columns import COLUMNS, Row
 from lipgnn.spec.run import FIELDS
 
 # Fields that can make rows and columns; a run's data and version are part of what it is.

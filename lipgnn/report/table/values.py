@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from lipgnn.catalog import METRICS
-from lipgnn.results.rows import SCORES, VALUES
+from lipgnn.results.columns import SCORES, VALUES
 
 # What a table can show beside VALUES, of runs that recorded their similarity, or how far they look (see
 # `lipgnn.report.recorded`).

@@ -16,7 +16,8 @@ from lipgnn.report.table.cells import Cell, Table
 from lipgnn.report.table.values import heading_of
 from lipgnn.report.view.formats import html_table
 from lipgnn.report.view.printed import Printed, plain
-from lipgnn.results.rows import Results, Row
+from lipgnn.results.columns import Row
+from lipgnn.results.rows import Results
 from lipgnn.results.run import Run
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import command_for

@@ -25,7 +25,7 @@ def measure(model, whats):
 
 
 @pytest.mark.skipif(fused.obstacle(CPU) is not None, reason=f"fused kernel: {fused.obstacle(CPU)}")
-@pytest.mark.parametrize("model", ["gat", "gt"])
+@pytest.mark.parametrize("model", ["gat", "gatv2", "gt"])
 def test_all_operations_are_all_there_is(model, monkeypatch):
     monkeypatch.setattr(breakdown, "LARGEST", 1000)
     everything = measure(model, ["fused"])

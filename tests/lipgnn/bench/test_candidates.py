@@ -28,7 +28,15 @@ def assert_equal_steps(first, second, count):
 @needs_fused
 @pytest.mark.parametrize("norm", ["none", "lip"])
 @pytest.mark.parametrize(
-    "part, model, count", [("", "gat", 4), ("", "gt", 4), ("layer ", "gat", 6), ("layer ", "gt", 10)]
+    "part, model, count",
+    [
+        ("", "gat", 4),
+        ("", "gatv2", 4),
+        ("", "gt", 4),
+        ("layer ", "gat", 6),
+        ("layer ", "gatv2", 7),
+        ("layer ", "gt", 10),
+    ],
 )
 def test_both_kernels_compute_the_same(inputs, part, model, norm, count):
     made = inputs(model)
@@ -41,9 +49,10 @@ def test_the_norm_is_computed_where_it_is_asked_for(inputs):
     assert not torch.allclose(with_norm, without, atol=1e-3)
 
 
-def test_the_layer_of_dgl_computes_the_same(inputs):
-    made = inputs("gat")
-    assert_equal_steps(build("layer dgl", "none", made), build("dgl.nn", None, made), 6)
+@pytest.mark.parametrize("model, count", [("gat", 6), ("gatv2", 7)])
+def test_the_layer_of_dgl_computes_the_same(inputs, model, count):
+    made = inputs(model)
+    assert_equal_steps(build("layer dgl", "none", made), build("dgl.nn", None, made), count)
 
 
 def test_the_gather_limit_sums_the_features_of_all_neighbours(inputs):

@@ -10,7 +10,7 @@ def topology():
     return GraphChoice(nodes=60, edges=300).topology()
 
 
-@pytest.mark.parametrize("model, count, kappa", [("gat", 1, 4.0), ("gt", 3, 1.0)])
+@pytest.mark.parametrize("model, count, kappa", [("gat", 1, 4.0), ("gatv2", 2, 4.0), ("gt", 3, 1.0)])
 def test_both_orders_in_memory_hold_the_same_features(topology, model, count, kappa):
     inputs = Inputs(topology, Shape(model, 4, 6))
     assert (len(inputs.z), inputs.shape.kappa) == (count, kappa)

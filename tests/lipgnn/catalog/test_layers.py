@@ -43,8 +43,8 @@ def test_an_entry_that_says_nothing_has_nothing():
 
 
 def test_models_with():
-    assert catalog.models_with("attention") == ["gat", "gat-sep", "gt"]
-    assert catalog.models_with("value_map") == ["gat", "gt", "gcn", "sage"]
-    assert catalog.models_with("linear_maps") == ["gat", "gat-sep", "gt", "gcn", "sage", "gin"]
+    assert catalog.models_with("attention") == ["gat", "gatv2", "gat-sep", "gt"]
+    assert catalog.models_with("value_map") == ["gat", "gatv2", "gt", "gcn", "sage"]
+    assert catalog.models_with("linear_maps") == ["gat", "gatv2", "gat-sep", "gt", "gcn", "sage", "gin"]
     assert catalog.models_with("linear_skip") == ["gt", "sage"]
     assert catalog.models_with("closed") == ["aero"]

@@ -12,7 +12,7 @@ from toys import TOYS, options_of
 from lipgnn.certify import BlockBound, layer_bounds, network_bound
 from lipgnn.norms import advance_all
 
-ATTENTION = ("gat", "gt")
+ATTENTION = ("gat", "gatv2", "gt")
 # Every kind of block with a bound.
 BOUNDED = [
     {"model": model, "residual": residual}
@@ -29,7 +29,7 @@ BOUNDED += [
     for residual in ("identity", "initial")
 ]
 BOUNDED += [{"jk": jk, "encoder_activation": "gelu", "bias": "none"} for jk in ("sum", "concat", "max")]
-BOUNDED += [{"model": model, "weight_norm": "fix:0.5", "residual": "identity"} for model in ("gat", "gt", "gcn", "gin")]
+BOUNDED += [{"model": model, "weight_norm": "fix:0.5", "residual": "identity"} for model in (*ATTENTION, "gcn", "gin")]
 
 
 def name_of(options):

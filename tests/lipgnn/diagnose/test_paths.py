@@ -21,6 +21,7 @@ SKIPPING = [
     ("gat", {"residual": "identity"}),
     ("gat", {"residual": "scaled", "norm": "lip"}),
     ("gat", {"residual": "identity", "weight_norm": "fix:4/L"}),
+    ("gatv2", {"residual": "identity", "norm": "lip"}),
     ("gt", {}),
     ("gt", {"residual": "identity"}),
     ("gt", {"residual": "scaled", "skip": "none"}),
@@ -53,6 +54,11 @@ def dense(reference, deep, graph, x):
             scores = reference.additive_scores(edges, value, *attn, kappa)
             scores = np.where(scores > 0, scores, 0.2 * scores)
             map_, added = weight["fc"], conv.bias.detach().numpy()
+        elif hasattr(conv, "fc_src"):
+            value = reference.heads(y @ weight["fc_src"].T, 2)
+            query = reference.heads(y @ weight["fc_dst"].T + bias["fc_dst"] + bias["fc_src"], 2)
+            scores = reference.dynamic_scores(edges, value, query, conv.attn[0].detach().numpy(), kappa)
+            map_, added = weight["fc_src"], bias["fc_src"]
         else:
             query, key, value = (reference.heads(y @ weight[k].T + bias[k], 2) for k in ("query", "key", "value"))
             scores = reference.dot_scores(edges, query, key, value, kappa)

@@ -149,7 +149,7 @@ def test_entropy_and_saturation_of_all_nodes_where_they_are_few(data, reference)
         assert row["saturated"] == pytest.approx(np.mean(np.array(largest) > 0.99))
 
 
-@pytest.mark.parametrize("model", ["gat", "gt"])
+@pytest.mark.parametrize("model", ["gat", "gatv2", "gt"])
 @pytest.mark.parametrize("norm", ["none", "lip"])
 def test_a_sample_of_nodes_has_the_attention_they_have_in_the_whole_graph(reference, monkeypatch, model, norm):
     """All nodes of the sample have the attention of the whole network, so their mean is theirs."""

@@ -352,7 +352,7 @@ def test_a_skip_keeps_the_rank_on_a_sparse_graph(four_regular):
     assert pure_attention(four_regular, residual="identity")[-1] > 0.7
 
 
-@pytest.mark.parametrize("model", ["gat", "gt"])
+@pytest.mark.parametrize("model", ["gat", "gatv2", "gt"])
 def test_attention_is_a_walk(model, reference):
     """R6: P1 = 1, and so for every product of such matrices."""
     graph = reference.small_graph()

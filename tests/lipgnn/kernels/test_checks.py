@@ -62,6 +62,32 @@ def test_dot_product_refuses_what_does_not_fit(shape, which, kappa, reference):
         fused.dot_product_spread(reference.small_graph(), *arrays, kappa=kappa)
 
 
+@pytest.mark.parametrize("kappa", [None, 1.0])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"key": (6, 3, 2)},
+        {"key": (7, 6)},
+        {"query": (8, 3, 2)},
+        {"query": (7, 3, 1)},
+        {"attn": (2, 3, 2)},
+        {"attn": (3, 2)},
+        {"bias": (6,)},
+        {"edge_weight": (15,)},
+    ],
+    ids=str,
+)
+def test_dynamic_refuses_what_does_not_fit(wrong, kappa, reference):
+    shapes = {"key": (7, 3, 2), "query": (7, 3, 2), "attn": (1, 3, 2), "bias": (3, 2), "edge_weight": (16,), **wrong}
+    arrays, numbers = {name: torch.ones(shape) for name, shape in shapes.items()}, {"negative_slope": 0.2}
+    with pytest.raises(DataError, match=r"must be \("):
+        fused.dynamic(reference.small_graph(), **arrays, **numbers, **{**NUMBERS, "kappa": kappa})
+    if not wrong.keys() & {"bias", "edge_weight"}:
+        del arrays["bias"], arrays["edge_weight"]
+        with pytest.raises(DataError, match=r"must be \("):
+            fused.dynamic_spread(reference.small_graph(), **arrays, **numbers, kappa=kappa)
+
+
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.int64])
 def test_types_that_are_not_computed_in_are_named(dtype, reference):
     arrays = [torch.ones(shape, dtype=dtype) for shape in ((7, 3, 2), (1, 3, 2), (1, 3, 2))]

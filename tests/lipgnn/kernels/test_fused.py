@@ -15,7 +15,7 @@ from lipgnn.datasets import load
 from lipgnn.diagnose.data import WholeData
 from lipgnn.diagnose.profile import profile
 from lipgnn.kernels import fused
-from lipgnn.nn import GATConv, TransformerConv
+from lipgnn.nn import GATConv, GATv2Conv, TransformerConv
 from lipgnn.nn.attention import aggregate
 from lipgnn.runtime import dgl
 from lipgnn.spec.run import RunSpec
@@ -24,6 +24,7 @@ pytestmark = pytest.mark.skipif(
     fused.obstacle(torch.device("cpu")) is not None, reason=str(fused.obstacle(torch.device("cpu")))
 )
 
+FORMS = ["additive", "dot_product", "dynamic"]
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 # Layouts: heads fastest with and without a known width, width fastest with one group of heads and with several.
 SHAPES = [(8, 8), (8, 5), (4, 3), (8, 40), (3, 7), (1, 1), (1, 33), (11, 9), (16, 2), (17, 4)]
@@ -31,7 +32,7 @@ SHAPES = [(8, 8), (8, 5), (4, 3), (8, 40), (3, 7), (1, 1), (1, 33), (11, 9), (16
 
 def layer_of(form, heads, width, kappa):
     """The reference, as a layer with these parameters, and the tensors that are its input."""
-    kind = GATConv if form == "additive" else TransformerConv
+    kind = {"additive": GATConv, "dot_product": TransformerConv, "dynamic": GATv2Conv}[form]
     norm = {"norm": None} if kappa is None else {"norm": "lip", "kappa": kappa}
     return kind(1, width, heads, allow_zero_in_degree=True, kernel="dgl", **norm)
 
@@ -50,6 +51,11 @@ def by_reference(form, graph, inputs, *, kappa, negative_slope=0.2, keep=None, d
         del layer.attn_l, layer.attn_r
         layer.attn_l, layer.attn_r = inputs[1:]
         scores = torch.nn.functional.leaky_relu(layer.scores(graph, value), negative_slope)
+    elif form == "dynamic":
+        value, query = inputs[:2]
+        del layer.attn
+        layer.attn, layer.leaky_relu = inputs[2], torch.nn.LeakyReLU(negative_slope)
+        scores = layer.scores(graph, value, query)
     else:
         scores, value = layer.scores(graph, *inputs), inputs[2]
     return aggregate(graph, scores, value, drop)[0]
@@ -63,13 +69,17 @@ def by_kernel(form, graph, inputs, *, kappa, heads_fastest=False, negative_slope
         z, attn_l, attn_r = inputs
         slope = {"negative_slope": negative_slope}
         return fused.additive(graph, lay(z), attn_l, attn_r, kappa=kappa, dropout=dropout, seed=seed, **slope)
+    if form == "dynamic":
+        key, query, attn = inputs
+        slope = {"negative_slope": negative_slope}
+        return fused.dynamic(graph, lay(key), lay(query), attn, kappa=kappa, dropout=dropout, seed=seed, **slope)
     return fused.dot_product(graph, *map(lay, inputs), kappa=kappa, dropout=dropout, seed=seed)
 
 
 def inputs_of(form, nodes, heads, width, *, seed=0, dtype=torch.float64):
     generator = torch.Generator().manual_seed(seed)
-    small = (1, heads, width) if form == "additive" else (nodes, heads, width)
-    shapes = [(nodes, heads, width), small, small]
+    counts = {"additive": (nodes, 1, 1), "dot_product": (nodes, nodes, nodes), "dynamic": (nodes, nodes, 1)}
+    shapes = [(count, heads, width) for count in counts[form]]
     return [torch.randn(shape, dtype=dtype, generator=generator) for shape in shapes]
 
 
@@ -98,7 +108,7 @@ def compare(form, graph, inputs, **options):
     )
 
 
-@pytest.mark.parametrize("form", ["additive", "dot_product"])
+@pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=60, deadline=None)
 @given(
     data=st.data(),
@@ -118,7 +128,7 @@ def test_equals_the_reference_on_any_graph(form, data, shape, dtype, kappa, zero
     compare(form, graph, inputs, kappa=kappa, heads_fastest=heads_fastest)
 
 
-@pytest.mark.parametrize("form", ["additive", "dot_product"])
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kappa", [None, 4.0, 0.02])
 @pytest.mark.parametrize("shape, heads_fastest", [((8, 8), True), ((8, 8), False), ((3, 5), False)])
 def test_equals_the_reference_around_a_hub_of_degree_ten_thousand(form, kappa, shape, heads_fastest):
@@ -136,7 +146,7 @@ def test_equals_the_reference_around_a_hub_of_degree_ten_thousand(form, kappa, s
     compare(form, graph, inputs, kappa=kappa, heads_fastest=heads_fastest)
 
 
-@pytest.mark.parametrize("form", ["additive", "dot_product"])
+@pytest.mark.parametrize("form", FORMS)
 def test_equal_lengths_pass_their_gradient_to_the_first_neighbour_as_dgl_does(form, reference):
     graph = reference.small_graph()
     inputs = inputs_of(form, 7, 3, 2)
@@ -146,12 +156,13 @@ def test_equal_lengths_pass_their_gradient_to_the_first_neighbour_as_dgl_does(fo
 
 
 @pytest.mark.parametrize("slope", [0.0, 0.3, 1.0, 2.5])
-def test_any_slope_that_rises(slope, reference):
-    compare("additive", reference.small_graph(), inputs_of("additive", 7, 8, 3), kappa=None, negative_slope=slope)
+@pytest.mark.parametrize("form", ["additive", "dynamic"])
+def test_any_slope_that_rises(form, slope, reference):
+    compare(form, reference.small_graph(), inputs_of(form, 7, 8, 3), kappa=None, negative_slope=slope)
 
 
 @pytest.mark.parametrize("kappa", [None, 1.0])
-@pytest.mark.parametrize("form", ["additive", "dot_product"])
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("heads, heads_fastest", [(2, False), (4, True)])
 def test_gradcheck(form, kappa, heads, heads_fastest, reference):
     inputs = [x.requires_grad_() for x in inputs_of(form, 7, heads, 2, seed=5)]
@@ -187,7 +198,7 @@ def kept(edges, heads, dropout, seed):
     return torch.from_numpy(np.array(words) >= threshold)
 
 
-@pytest.mark.parametrize("form", ["additive", "dot_product"])
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kappa", [None, 2.0])
 @pytest.mark.parametrize("heads, width, heads_fastest", [(8, 8, True), (6, 3, False), (11, 2, False)])
 def test_dropout_is_that_of_the_seed_the_edge_and_the_head(form, kappa, heads, width, heads_fastest, reference):
@@ -214,7 +225,7 @@ def test_layers_draw_the_seed_of_their_dropout_from_torch(reference):
     assert torch.equal(layer(graph, x), layer(graph, x))
 
 
-@pytest.mark.parametrize("form", ["additive", "dot_product"])
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("shape, heads_fastest", [((8, 8), True), ((5, 6), False)])
 def test_every_bit_is_the_same_at_any_number_of_threads(form, shape, heads_fastest):
     generator = torch.Generator().manual_seed(3)
@@ -235,12 +246,12 @@ def test_every_bit_is_the_same_at_any_number_of_threads(form, shape, heads_faste
 
 
 @pytest.mark.parametrize("size", [1e-30, 1e-10, 1e10, 1e30])
-@pytest.mark.parametrize("form", ["additive", "dot_product"])
+@pytest.mark.parametrize("form", FORMS)
 def test_with_the_norm_features_of_any_size_are_alike(form, size, reference):
     """LipschitzNorm does not see the scale of the features; float32 must not either."""
     graph = reference.small_graph()
     inputs = inputs_of(form, 7, 8, 8, dtype=torch.float32)
-    scaled = [inputs[0] * size, *inputs[1:]] if form == "additive" else [x * size for x in inputs]
+    scaled = [x * size if len(x) == 7 else x for x in inputs]
     usual = with_gradients(by_kernel, form, graph, inputs, kappa=1.0, heads_fastest=True)
     found = with_gradients(by_kernel, form, graph, scaled, kappa=1.0, heads_fastest=True)
     assert all(x.isfinite().all() for x in found)
@@ -255,7 +266,7 @@ def test_with_the_norm_features_of_any_size_are_alike(form, size, reference):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float64])
 @pytest.mark.parametrize("size", [1e6, 1e9, 1e14])
-@pytest.mark.parametrize("form", ["additive", "dot_product"])
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("shape, heads_fastest", [((8, 8), True), ((3, 5), False)])
 def test_huge_scores_choose_one_neighbour_or_share_among_equal_ones(form, size, dtype, shape, heads_fastest, reference):
     def attend(graph, inputs):
@@ -264,7 +275,7 @@ def test_huge_scores_choose_one_neighbour_or_share_among_equal_ones(form, size, 
     for check, nodes in ((reference.check_saturated, 7), (reference.check_tied, 4)):
         inputs = inputs_of(form, nodes, *shape, dtype=dtype, seed=4)
         inputs[0] *= size
-        check(attend, inputs, additive=form == "additive")
+        check(attend, inputs, form)
 
 
 def test_an_exploding_network_explodes_as_much_as_by_the_reference():
@@ -292,7 +303,7 @@ def test_what_is_not_finite_stays_visible(reference):
     assert out[0].isfinite().all()
 
 
-@pytest.mark.parametrize("kind", [GATConv, TransformerConv])
+@pytest.mark.parametrize("kind", [GATConv, GATv2Conv, TransformerConv])
 def test_nothing_with_a_row_for_every_edge_is_kept(kind):
     nodes, edges, heads, width = 50, 4000, 8, 8
     graph = dgl.graph(
@@ -338,6 +349,42 @@ def test_gradcheck_of_targets_of_their_own_and_of_edge_weights(weighted, kappa, 
     assert torch.autograd.gradcheck(function, inputs)
 
 
+@pytest.mark.parametrize("kappa", [None, 1.0, 0.01])
+@pytest.mark.parametrize("weighted", [True, False])
+@pytest.mark.parametrize("dropout", [0.0, 0.3])
+@pytest.mark.parametrize("heads, heads_fastest", [(2, False), (4, True)])
+def test_gradcheck_of_dynamic_scores_with_a_bias_of_values(dropout, weighted, kappa, heads, heads_fastest, reference):
+    """Five sources, three targets, one of them without an edge; without weights or dropout the bias is added once."""
+    graph = dgl.create_block(([0, 1, 1, 4, 4], [0, 0, 2, 2, 2]), num_src_nodes=5, num_dst_nodes=3)
+    shapes = [(5, heads, 2), (3, heads, 2), (1, heads, 2), (heads, 2), (5,)]
+    inputs = [reference.normal(number, *shape).requires_grad_() for number, shape in enumerate(shapes)]
+    options = {"kappa": kappa, "negative_slope": 0.2, "seed": 3}
+
+    def function(key, query, attn, bias, edge_weight):
+        if heads_fastest:
+            key, query = (x.transpose(1, 2).contiguous().transpose(1, 2) for x in (key, query))
+        more = {"bias": bias, "dropout": dropout, "edge_weight": edge_weight if weighted else None}
+        return fused.dynamic(graph, key, query, attn, **options, **more)
+
+    assert torch.autograd.gradcheck(function, inputs)
+    if not weighted and not dropout:
+        key, query, attn, bias, _ = inputs
+        plain = fused.dynamic(graph, key, query, attn, dropout=0.0, **options)
+        entered = torch.tensor([1.0, 0.0, 1.0]).view(3, 1, 1)
+        torch.testing.assert_close(function(*inputs), plain + entered * bias)
+
+
+@pytest.mark.parametrize("size", [1e-30, 1e30])
+def test_with_the_norm_an_attention_vector_of_any_size_gives_the_same(size, reference):
+    key, query, attn = inputs_of("dynamic", 7, 8, 8, dtype=torch.float32)
+    usual, found = (
+        with_gradients(by_kernel, "dynamic", reference.small_graph(), [key, query, attn * factor], kappa=0.5)
+        for factor in (1.0, size)
+    )
+    found[-1] = found[-1] * size
+    torch.testing.assert_close(found, usual, rtol=1e-4, atol=1e-5)
+
+
 @pytest.mark.parametrize("kappa", [None, 1.0])
 def test_gradcheck_of_dot_products_of_other_targets(kappa, reference):
     graph = dgl.create_block(([0, 1, 1, 4, 4], [0, 0, 2, 2, 2]), num_src_nodes=5, num_dst_nodes=3)
@@ -350,7 +397,7 @@ def test_gradcheck_of_dot_products_of_other_targets(kappa, reference):
     assert torch.autograd.gradcheck(function, inputs)
 
 
-@pytest.mark.parametrize("form", ["additive", "dot_product"])
+@pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kappa", [None, 2.0])
 @pytest.mark.parametrize("heads, heads_fastest", [(3, False), (8, True)])
 def test_where_all_is_dropped_the_sums_are_zero_and_so_are_the_gradients(form, kappa, heads, heads_fastest, reference):

@@ -10,6 +10,7 @@ import torch
 from lipgnn.errors import DataError, UsageError
 from lipgnn.kernels import native
 from lipgnn.kernels.adjacency import Adjacency
+from lipgnn.kernels.forms import form
 
 
 @pytest.fixture(autouse=True)
@@ -92,6 +93,6 @@ def test_more_heads_than_there_is_room_for_never_reach_the_library(reference):
 
 def test_a_library_compiled_from_other_sources_is_a_reason(monkeypatch):
     """Structures of another size would be read beside themselves."""
-    monkeypatch.setitem(native._FORMS, "summary", native._form({"values": "size"}, whole="size"))
+    monkeypatch.setitem(native.FORMS, "summary", form({"values": "size"}, whole="size"))
     library, reason = native.library()
     assert library is None and "other sources" in reason

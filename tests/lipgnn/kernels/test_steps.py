@@ -19,6 +19,7 @@ pytestmark = pytest.mark.skipif(
     fused.obstacle(torch.device("cpu")) is not None, reason=str(fused.obstacle(torch.device("cpu")))
 )
 
+FORMS = ["additive", "dot_product", "dynamic"]
 TOLERANCE = {torch.float32: 2e-5, torch.float64: 1e-10}
 # Every layout: heads fastest with and without a known width, width fastest with one group of heads and with several.
 SHAPES = [(8, 8), (4, 3), (8, 40), (3, 7), (1, 1), (11, 9)]
@@ -31,13 +32,16 @@ def spread(form, graph, inputs, kappa, *, heads_fastest=False):
     if form == "additive":
         z, attn_l, attn_r = inputs
         return fused.additive_spread(graph, lay(z), attn_l, attn_r, kappa=kappa, negative_slope=0.2)
+    if form == "dynamic":
+        key, query, attn = inputs
+        return fused.dynamic_spread(graph, lay(key), lay(query), attn, kappa=kappa, negative_slope=0.2)
     return fused.dot_product_spread(graph, *map(lay, inputs), kappa=kappa)
 
 
 def inputs_of(form, nodes, heads, width, *, dtype, seed=0):
     generator = torch.Generator().manual_seed(seed)
-    small = (1, heads, width) if form == "additive" else (nodes, heads, width)
-    return [torch.randn(shape, dtype=dtype, generator=generator) for shape in [(nodes, heads, width), small, small]]
+    counts = {"additive": (nodes, 1, 1), "dot_product": (nodes, nodes, nodes), "dynamic": (nodes, nodes, 1)}
+    return [torch.randn((count, heads, width), dtype=dtype, generator=generator) for count in counts[form]]
 
 
 def by_loops(reference, form, graph, inputs, kappa):
@@ -46,6 +50,8 @@ def by_loops(reference, form, graph, inputs, kappa):
     if form == "additive":
         scores = reference.additive_scores(edges, arrays[0], arrays[1][0], arrays[2][0], kappa)
         scores = np.where(scores > 0, scores, 0.2 * scores)
+    elif form == "dynamic":
+        scores = reference.dynamic_scores(edges, *arrays[:2], arrays[2][0], kappa)
     else:
         scores = reference.dot_scores(edges, *arrays, kappa)
     _, weights = reference.attend(edges, scores, arrays[0])
@@ -57,7 +63,7 @@ def by_loops(reference, form, graph, inputs, kappa):
     return found
 
 
-@pytest.mark.parametrize("form", ["additive", "dot_product"])
+@pytest.mark.parametrize("form", FORMS)
 @settings(max_examples=40, deadline=None)
 @given(
     data=st.data(),
@@ -80,7 +86,7 @@ def test_spread_is_that_of_the_weights(form, data, shape, dtype, kappa, seed, re
         assert largest[node, head].item() == pytest.approx(top, abs=within)
 
 
-@pytest.mark.parametrize("form", ["additive", "dot_product"])
+@pytest.mark.parametrize("form", FORMS)
 def test_huge_scores_leave_one_neighbour_and_no_entropy(form, reference):
     graph = reference.build([(i, j) for i in range(7) for j in range(7)], nodes=7)
     inputs = inputs_of(form, 7, 8, 8, dtype=torch.float32, seed=4)
@@ -89,7 +95,7 @@ def test_huge_scores_leave_one_neighbour_and_no_entropy(form, reference):
     assert largest.eq(1).all() and entropy.abs().max() < 1e-30
 
 
-@pytest.mark.parametrize("form", ["additive", "dot_product"])
+@pytest.mark.parametrize("form", FORMS)
 def test_what_is_not_finite_stays_visible(form, reference):
     inputs = inputs_of(form, 7, 8, 8, dtype=torch.float32)
     inputs[0][4, 2, 1] = float("nan")
@@ -98,7 +104,7 @@ def test_what_is_not_finite_stays_visible(form, reference):
     assert entropy[0].isfinite().all()
 
 
-@pytest.mark.parametrize("form", ["additive", "dot_product"])
+@pytest.mark.parametrize("form", FORMS)
 def test_spread_does_not_depend_on_the_number_of_threads(form):
     nodes, threads, found = 2000, torch.get_num_threads(), []
     graph = dgl.rand_graph(nodes, 20_000)

@@ -12,7 +12,7 @@ from lipgnn.network.hops import Hop
 from lipgnn.nn.spread import spread_of
 from lipgnn.runtime import dgl
 
-WITH_VALUES = ["gat", "gt", "gcn"]
+WITH_VALUES = ["gat", "gatv2", "gt", "gcn"]
 
 
 def network(reference, **options):

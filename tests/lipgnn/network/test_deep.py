@@ -93,6 +93,7 @@ def _weight(model: str) -> str:
     return {
         "gat": "fc.weight",
         "gat-sep": "fc.weight",
+        "gatv2": "fc_src.weight",
         "gt": "value.weight",
         "gcn": "weight",
         "sage": "value.weight",

@@ -25,11 +25,11 @@ def neighbourhood(graph):
     return [Hop.of_message_flow(flow) for flow in flows], inputs, outputs
 
 
-@pytest.mark.parametrize("model", ["gat", "gt", "ggnn", "gin"])
+@pytest.mark.parametrize("model", ["gat", "gatv2", "gt", "ggnn", "gin"])
 @pytest.mark.parametrize("residual", ["none", "identity"])
 def test_with_all_neighbours_the_targets_get_what_they_get_on_the_whole_graph(graph, neighbourhood, model, residual):
     hops, inputs, outputs = neighbourhood
-    norm = "lip+layer" if model in ("gat", "gt") else "layer"
+    norm = "lip+layer" if model in ("gat", "gatv2", "gt") else "layer"
     network = bare(5, 3, model=model, layers=2, hidden=4, heads=2, norm=norm, residual=residual).eval()
     x = torch.randn(30, 5)
     with torch.no_grad():

@@ -1,4 +1,4 @@
-"""GATConv in the place of DGL's, TransformerConv in that of PyG's: on every kind of graph that these take.
+"""GATConv and GATv2Conv in the place of DGL's, TransformerConv in that of PyG's: on every kind of graph they take.
 
 What DGL's own tests of its layer ask for (homogeneous graphs, message-flow graphs, bipartite graphs, weights of edges,
 attention, residuals, pickling), but compared in outputs and all gradients with weights copied over.
@@ -15,7 +15,7 @@ import torch
 from torch import nn
 
 from lipgnn.errors import DataError, UsageError
-from lipgnn.nn import GATConv, TransformerConv
+from lipgnn.nn import GATConv, GATv2Conv, TransformerConv
 from lipgnn.runtime import dgl
 
 pytestmark = pytest.mark.usefixtures("each_kernel")
@@ -68,10 +68,12 @@ def compare(ours, theirs, graph, feat, edge_weight=None):
     inputs = [*(feat if isinstance(feat, tuple) else (feat,)), *([] if edge_weight is None else [edge_weight])]
     results = []
     for layer in (ours, theirs):
-        out = layer(graph, feat, edge_weight)
+        # DGL's GATv2Conv has no weights of edges.
+        more = {} if edge_weight is None else {"edge_weight": edge_weight}
+        out = layer(graph, feat, **more)
         factors = torch.randn(out.shape, dtype=out.dtype, generator=torch.Generator().manual_seed(0))
         gradients = torch.autograd.grad((out * factors).sum(), [*inputs, *layer.parameters()], allow_unused=True)
-        shown, attention = layer(graph, feat, edge_weight, get_attention=True)
+        shown, attention = layer(graph, feat, get_attention=True, **more)
         torch.testing.assert_close(shown, out)
         results.append([out, attention, *(torch.zeros(()) if g is None else g for g in gradients)])
     torch.testing.assert_close(*results, atol=1e-10, rtol=1e-10)
@@ -99,6 +101,26 @@ def test_equals_dgl_with_residuals_and_biases(which, residual, bias, in_feats, r
     ours, theirs = (kind(in_feats, 2, 3, **options) for kind in (GATConv, dgl.nn.GATConv))
     graph, feat = make(), features_of(reference, make(), pair=pair, widths=(in_feats, in_feats))
     compare(reference.redraw(ours, seed=3), theirs.double(), graph, feat)
+
+
+@pytest.mark.parametrize("which", GRAPHS)
+@pytest.mark.parametrize("share", [True, False])
+@pytest.mark.parametrize("residual, bias, in_feats", [(False, True, 5), (True, True, 5), (True, False, 6)])
+def test_gatv2_equals_dgl_on_every_kind_of_graph(which, share, residual, bias, in_feats, reference):
+    make, pair = GRAPHS[which]
+    options = {"residual": residual, "bias": bias, "share_weights": share, "negative_slope": 0.3}
+    ours, theirs = (kind(in_feats, 2, 3, **options) for kind in (GATv2Conv, dgl.nn.GATv2Conv))
+    graph, feat = make(), features_of(reference, make(), pair=pair, widths=(in_feats, in_feats))
+    compare(reference.redraw(ours, seed=3), theirs.double(), graph, feat)
+
+
+@pytest.mark.parametrize("which", [name for name, (_, pair) in GRAPHS.items() if pair])
+def test_gatv2_equals_dgl_with_features_of_two_widths(which, reference):
+    graph = GRAPHS[which][0]()
+    ours, theirs = (kind((5, 3), 8, 8, residual=True) for kind in (GATv2Conv, dgl.nn.GATv2Conv))
+    feat = features_of(reference, graph, pair=True, widths=(5, 3))
+    compare(reference.redraw(ours, seed=3), theirs.double(), graph, feat)
+    assert "their own features" in ours.certified(homogeneous()).reason
 
 
 @pytest.mark.parametrize("which", GRAPHS)
@@ -196,10 +218,10 @@ def test_layers_can_be_saved_whole(pair, reference):
 
 
 @pytest.mark.parametrize("norm", ["lip", "lip-all-heads", "lip-source", "lip-released"])
-@pytest.mark.parametrize("kind", [GATConv, TransformerConv])
+@pytest.mark.parametrize("kind", [GATConv, GATv2Conv, TransformerConv])
 def test_a_message_flow_graph_gives_what_the_whole_graph_does(kind, norm, reference):
     """Of the targets: norms look at their in-neighbours alone, but for one that looks anywhere."""
-    if norm != "lip" and kind is TransformerConv:
+    if norm != "lip" and kind is not GATConv:
         pytest.skip("a norm of additive scores")
     layer = reference.redraw(kind(5, 2, 1 if norm == "lip-released" else 4, norm=norm), seed=1)
     graph, x = reference.small_graph(), reference.normal(0, 7, 5)
@@ -245,6 +267,8 @@ SECOND = {
     "gat": partial(GATConv, 4, 2, 3),
     "gat with a linear residual": partial(GATConv, 4, 2, 3, residual=True),
     "gat with an identity": partial(GATConv, 6, 2, 3, residual=True, activation=nn.Tanh()),
+    "gatv2": partial(GATv2Conv, 4, 2, 3, residual=True),
+    "gatv2 with shared weights": partial(GATv2Conv, 4, 2, 3, share_weights=True),
     "transformer": partial(TransformerConv, 4, 2, 3, skip=False),
     "transformer with its skip": partial(TransformerConv, 4, 2, 3),
 }

@@ -23,6 +23,8 @@ def scores(norm, attention, graph, x):
         return norm(graph, x, x.sin(), x.cos())
     sources, targets = graph.edges()
     raw = (x[sources] + 2 * x[targets]).sum(dim=-1, keepdim=True)
+    if attention == catalog.DYNAMIC:
+        return norm(graph, raw, (x, 2 * x), torch.ones(1, 2, 3).to(x))
     return norm(graph, raw, x, torch.cat([torch.ones(1, 2, 3), torch.full((1, 2, 3), 2.0)], dim=-1).to(x))
 
 

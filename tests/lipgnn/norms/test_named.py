@@ -6,11 +6,12 @@ import pytest
 import torch
 from torch import nn
 
-from lipgnn.catalog import ADDITIVE, DOT_PRODUCT, FEATURE_NORMS
+from lipgnn.catalog import ADDITIVE, DOT_PRODUCT, DYNAMIC, FEATURE_NORMS
 from lipgnn.errors import UsageError
 from lipgnn.norms import (
     BatchNorm,
     DotProductLipschitzNorm,
+    DynamicLipschitzNorm,
     GraphNorm,
     LayerNorm,
     LipschitzNorm,
@@ -76,6 +77,7 @@ def test_unknown_feature_norms_list_the_valid_ones():
     [
         ("lip", ADDITIVE, LipschitzNorm(kappa=2.0)),
         ("lip", DOT_PRODUCT, DotProductLipschitzNorm(kappa=2.0)),
+        ("lip", DYNAMIC, DynamicLipschitzNorm(kappa=2.0)),
         ("lip-all-heads", ADDITIVE, LipschitzNorm(kappa=2.0, per_head=False)),
         ("lip-source", ADDITIVE, SourceLipschitzNorm(kappa=2.0)),
         ("lip-released", ADDITIVE, SourceLipschitzNorm(kappa=2.0, released=True)),

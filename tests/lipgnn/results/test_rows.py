@@ -6,8 +6,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lipgnn.errors import DataError, LipgnnError, UsageError
-from lipgnn.results.rows import VALUES, read_results
-from lipgnn.results.store import COLUMNS
+from lipgnn.results.columns import COLUMNS, VALUES
+from lipgnn.results.rows import read_results
 
 
 def to_csv(rows, columns=COLUMNS):

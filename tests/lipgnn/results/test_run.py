@@ -1,8 +1,10 @@
+import errno
 import json
 import os
 
 import pytest
 
+from lipgnn import files
 from lipgnn.errors import DataError, RunFailed
 from lipgnn.results.claims import Held
 from lipgnn.results.run import Run, epochs_to_90, parse_log_line
@@ -30,10 +32,10 @@ def test_a_run_says_what_it_computes(run):
     assert (RunSpec.from_mapping(written["spec"]), written["fingerprint"]) == (spec, "f")
 
 
-def test_the_first_result_stays(begun):
-    begun.finish({"test_score": 0.5})
-    begun.finish({"test_score": 0.9})
-    assert begun.result() == {"test_score": 0.5}
+def test_the_first_result_stays(begun, result_row):
+    begun.finish(result_row(test_score=0.5))
+    begun.finish(result_row(test_score=0.9))
+    assert begun.result() == result_row(test_score=0.5)
 
 
 def test_a_failed_attempt_leaves_a_note_that_success_removes(begun):
@@ -41,6 +43,25 @@ def test_a_failed_attempt_leaves_a_note_that_success_removes(begun):
     assert json.loads(begun.failure_path.read_text())["reason"] == "out of memory"
     assert begun.result() is None
     begun.finish({})
+    assert not begun.failure_path.exists()
+
+
+def test_no_failure_is_noted_of_a_run_that_has_its_result(begun, result_row, monkeypatch):
+    """The disk fails after the result got its name and before that is certain: the run is done, and did not fail."""
+    begun.fail("an earlier attempt", 3)
+
+    def fail(folder):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(files, "_sync_directory", fail)
+    with pytest.raises(RunFailed, match="No space left"):
+        begun.finish(result_row())
+    monkeypatch.undo()
+    noted = begun.failure_path.read_bytes()
+    begun.fail("No space left", 4)
+    assert begun.result() == result_row()
+    assert begun.failure_path.read_bytes() == noted
+    begun.forget_failure()
     assert not begun.failure_path.exists()
 
 

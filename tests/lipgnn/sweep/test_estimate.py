@@ -32,6 +32,12 @@ def test_the_size_of_data_that_is_not_here_is_not_known(dataset):
     assert edges_of(dataset) is None
 
 
+@pytest.mark.parametrize("value", [None, 0, -1])
+@pytest.mark.parametrize("name", ["seconds_per_epoch", "layers", "epochs", "epochs_run", "heads"])
+def test_a_row_of_no_possible_run_says_nothing_of_paces(row, name, value):
+    assert Paces([row(**{name: value})]).estimate(RunSpec()) == (None, False)
+
+
 def test_runs_of_the_same_shape_give_the_pace(row):
     """0.05 s an epoch and layer, and half of the epochs used where there is patience."""
     paces = Paces([row(), row(seed=1)])

@@ -1,7 +1,7 @@
 import pytest
 
 from lipgnn.errors import DataError
-from lipgnn.results.store import RESULT_FIELDS, Store
+from lipgnn.results.store import Store
 from lipgnn.spec.grid import Grid
 from lipgnn.sweep.plan import fingerprint_of, make_plan, outline
 
@@ -18,12 +18,17 @@ def runs():
     return GRID.runs({})[0]
 
 
-def publish(store, spec, **values):
-    run_id = spec.run_id(fingerprint_of(spec.dataset, spec.split))
-    store.run(run_id).begin(spec, "f")
-    result = dict.fromkeys(RESULT_FIELDS, 0.5) | {"run_id": run_id, "status": "done", "epochs_run": 5} | values
-    store.run(run_id).finish({**spec.to_dict(), **result})
-    return run_id
+@pytest.fixture
+def publish(store, result_row):
+    """Put the result of a run into the store."""
+
+    def add(spec, **values):
+        run_id = spec.run_id(fingerprint_of(spec.dataset, spec.split))
+        store.run(run_id).begin(spec, "f")
+        store.run(run_id).finish(result_row(**spec.to_dict(), run_id=run_id, **{"epochs_run": 5, **values}))
+        return run_id
+
+    return add
 
 
 def test_an_empty_store_leaves_everything_to_do(store, runs):
@@ -33,9 +38,9 @@ def test_an_empty_store_leaves_everything_to_do(store, runs):
     assert plan.seconds is None
 
 
-def test_states_come_from_the_store(store, runs):
-    publish(store, runs[0])
-    publish(store, runs[1], status="diverged")
+def test_states_come_from_the_store(store, runs, publish):
+    publish(runs[0])
+    publish(runs[1], status="diverged")
     failed = store.run(runs[2].run_id(fingerprint_of("planted", "public")))
     failed.begin(runs[2], "f")
     failed.fail("out of memory", 1)
@@ -48,29 +53,29 @@ def test_states_come_from_the_store(store, runs):
     "options, expected",
     [({"retry": ["failed"]}, [2, 3]), ({"retry": ["diverged"]}, [1, 3]), ({"force": True}, [0, 1, 2, 3])],
 )
-def test_what_is_computed_again_is_asked_for(store, runs, options, expected):
-    test_states_come_from_the_store(store, runs)
+def test_what_is_computed_again_is_asked_for(store, runs, options, expected, publish):
+    test_states_come_from_the_store(store, runs, publish)
     plan = make_plan(runs, store, **options)
     assert [planned.spec for planned in plan.to_run] == [runs[k] for k in expected]
 
 
-def test_time_is_estimated_from_past_runs_on_the_same_data(store, runs):
+def test_time_is_estimated_from_past_runs_on_the_same_data(store, runs, publish):
     """0.5 s an epoch at 2 layers, half of the epochs used: 0.25 s an epoch and layer, 5 of 10 epochs."""
-    publish(store, runs[0], seconds_per_epoch=0.5, epochs_run=5)
+    publish(runs[0], seconds_per_epoch=0.5, epochs_run=5)
     plan = make_plan(runs, store)
     assert [planned.estimate for planned in plan.runs] == [2.5, 2.5, 5.0, 5.0]
     assert plan.seconds == 12.5
 
 
-def test_other_data_gives_a_rough_estimate(store, runs):
-    publish(store, runs[0].with_values(dataset="cora"), seconds_per_epoch=0.5)
+def test_other_data_gives_a_rough_estimate(store, runs, publish):
+    publish(runs[0].with_values(dataset="cora"), seconds_per_epoch=0.5)
     plan = make_plan(runs, store)
     assert plan.rough
     assert 0 < plan.seconds < 4 * 4 * 10 * 0.5
 
 
-def test_what_is_not_known_is_counted_and_the_rest_is_summed(store, runs):
-    publish(store, runs[0], seconds_per_epoch=0.5, epochs_run=5)
+def test_what_is_not_known_is_counted_and_the_rest_is_summed(store, runs, publish):
+    publish(runs[0], seconds_per_epoch=0.5, epochs_run=5)
     plan = make_plan([*runs[1:], runs[0].with_values(dataset="texas")], store, without_data=True)
     assert [planned.state for planned in plan.runs] == ["to do"] * 3 + ["no data"]
     assert (plan.seconds, plan.unknown, plan.rough) == (12.5, 1, False)
@@ -95,7 +100,7 @@ def test_archived_rows_count_where_their_data_is_not_here(store, runs, result_ro
             make_plan(wanted, store, archived=rows, **how)
 
 
-def test_archived_rows_are_done_unless_they_diverged(store, runs, result_row):
+def test_archived_rows_are_done_unless_they_diverged(store, runs, result_row, publish):
     ids = [spec.run_id(fingerprint_of("planted", "public")) for spec in runs]
     rows = [
         result_row(**runs[0].to_dict()) | {"run_id": ids[0], "seconds_per_epoch": 1.0},
@@ -107,7 +112,7 @@ def test_archived_rows_are_done_unless_they_diverged(store, runs, result_row):
     assert None not in [planned.estimate for planned in plan.runs]
     assert len(make_plan(runs, store, archived=rows, retry=["diverged"]).to_run) == 3
     assert len(make_plan(runs, store, archived=rows, force=True).to_run) == 4
-    publish(store, runs[0])
+    publish(runs[0])
     assert make_plan(runs, store, archived=rows).runs[0].state == "done"
 
 

@@ -1,6 +1,7 @@
 import pytest
+from made_up import result_of
 
-from lipgnn.results.store import RESULT_FIELDS, Store
+from lipgnn.results.store import Store
 from lipgnn.spec.grid import Grid
 from lipgnn.sweep import run as sweep
 from lipgnn.sweep.engines.events import Ended
@@ -17,11 +18,6 @@ def store(tmp_path):
 def plan(store):
     grid = Grid({"seed": [0, 1, 2, 3]}, fixed={"dataset": "planted"})
     return make_plan(grid.runs({})[0], store)
-
-
-def result_of(planned, status="done"):
-    values = dict.fromkeys(RESULT_FIELDS, 0.5) | {"run_id": planned.run_id, "status": status}
-    return {**planned.spec.to_dict(), **values}
 
 
 class ScriptedEngine:

@@ -6,8 +6,10 @@ import pytest
 import torch
 
 from lipgnn.errors import DataError, Interrupted, RunFailed, UsageError
+from lipgnn.results.columns import COLUMNS
 from lipgnn.results.recordings import RECORDS, read_recording
-from lipgnn.results.store import COLUMNS, Store
+from lipgnn.results.rows import read_results
+from lipgnn.results.store import Store
 from lipgnn.tasks.saved import load_model
 from lipgnn.training import loop as module
 from lipgnn.training.loop import Finished, Started, train
@@ -367,3 +369,25 @@ def test_the_row_has_the_number_of_threads_and_a_resume_with_it_says_nothing(sma
         complete(small_spec, load_for(small_spec), store, should_stop=lambda: True)
     result, (started, *_) = complete(small_spec, load_for(small_spec), store)
     assert (result["threads"], started.note, started.resumed_epoch) == (2, None, 1)
+
+
+@pytest.mark.parametrize("dataset, same_bits", [("planted", True), ("cora", False)])
+def test_one_run_by_one_and_by_two_threads_is_as_the_guide_says(
+    small_spec, load_for, threads, tmp_path, dataset, same_bits
+):
+    """One id and the same scores; the same bits of everything on planted, the same losses to five digits on cora."""
+    spec = small_spec.with_values(dataset=dataset, norm="lip", epochs=3)
+    stores = [Store(tmp_path / str(number)) for number in (1, 2)]
+    rows = []
+    for number, store in enumerate(stores, start=1):
+        threads(number)
+        rows.append(complete(spec, load_for(spec), store)[0])
+    one, two = rows
+    assert (one.pop("threads"), two.pop("threads")) == (1, 2)
+    losses = ("train_loss", "val_loss", "max_grad_norm")
+    assert {k: v for k, v in one.items() if k not in losses} == {k: v for k, v in two.items() if k not in losses}
+    assert [one[name] for name in losses] == pytest.approx([two[name] for name in losses], rel=1e-5)
+    if same_bits:
+        assert one == two
+        assert artifacts(stores[0], one["run_id"]) == artifacts(stores[1], two["run_id"])
+    assert [row["run_id"] for row in read_results([tmp_path / "1", tmp_path / "2"]).rows] == [one["run_id"]]

@@ -18,7 +18,7 @@ from lipgnn.tasks import load
 from lipgnn.training.memory import COPIES, MARGIN, Estimate, _Allocations, estimate, plan_memory
 from lipgnn.training.state import Training
 
-MODELS = [("gat", "lip"), ("gt", "lip+batch"), ("gcn", "none"), ("gin", "none"), ("ggnn", "pair")]
+MODELS = [("gat", "lip"), ("gatv2", "lip"), ("gt", "lip+batch"), ("gcn", "none"), ("gin", "none"), ("ggnn", "pair")]
 
 
 def ring(reference):

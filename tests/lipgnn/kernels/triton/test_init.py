@@ -108,7 +108,7 @@ def test_huge_scores_choose_one_neighbour_or_share_among_equal_ones(additive, si
         counts = [nodes, 1, 1] if additive else [nodes] * 3
         inputs = [reference.normal(seed, count, 2, 3, dtype=dtype) for seed, count in enumerate(counts)]
         inputs[0] *= size
-        check(attend, inputs, additive=additive)
+        check(attend, inputs, "additive" if additive else "dot_product")
 
 
 @LAYERS

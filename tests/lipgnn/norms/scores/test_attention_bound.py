@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lipgnn.norms import Bound, DotProductLipschitzNorm, LipschitzNorm
+from lipgnn.norms import Bound, DotProductLipschitzNorm, DynamicLipschitzNorm, LipschitzNorm
 from lipgnn.norms.scores import attention_bound
 
 
@@ -23,6 +23,7 @@ def test_the_bound_sums_over_the_neighbourhoods_a_node_feeds(data, complete, kap
     )
     assert LipschitzNorm(kappa=kappa).certified(graph).value == pytest.approx(expected, rel=1e-12)
     assert DotProductLipschitzNorm(kappa=kappa).certified(graph).value == pytest.approx(expected, rel=1e-12)
+    assert DynamicLipschitzNorm(kappa=kappa, shared=True).certified(graph).value == pytest.approx(expected, rel=1e-12)
 
 
 def test_the_bound_adds_what_all_nodes_share(reference):
@@ -51,7 +52,7 @@ def test_what_is_found_once_is_not_computed_again(reference, monkeypatch):
 
 
 @pytest.mark.parametrize("kappa", [1e-3, 2e-3])
-@pytest.mark.parametrize("kind", [LipschitzNorm, DotProductLipschitzNorm])
+@pytest.mark.parametrize("kind", [LipschitzNorm, DotProductLipschitzNorm, DynamicLipschitzNorm])
 def test_a_constant_beyond_all_numbers_is_none(kind, kappa, reference):
     """e^1000 cannot be written, and the square of e^500 cannot either."""
     for graph in (reference.small_graph(), reference.small_graph(loops=False)):

@@ -2,7 +2,7 @@ import pytest
 
 from lipgnn.catalog import METRICS, MODELS, RESIDUALS, parse_norm
 from lipgnn.report.table.papers import read_papers
-from lipgnn.results.rows import VALUES
+from lipgnn.results.columns import VALUES
 
 
 def test_the_published_numbers_are_those_of_the_papers():

@@ -4,10 +4,11 @@ import time
 from dataclasses import replace
 
 import pytest
+from made_up import result_of
 
 from lipgnn.errors import UsageError
 from lipgnn.results.claims import Holder
-from lipgnn.results.store import RESULT_FIELDS, Store
+from lipgnn.results.store import Store
 from lipgnn.spec.run import RunSpec
 from lipgnn.sweep.engines import make_engine, remote
 from lipgnn.sweep.engines.events import Ended, Orders, Progress
@@ -46,8 +47,7 @@ class Cluster(RemoteEngine):
         elif step == "log":
             run.append_log(LINE)
         elif step == "finish":
-            values = dict.fromkeys(RESULT_FIELDS, 0.5) | {"run_id": planned.run_id, "status": "done"}
-            run.finish({**planned.spec.to_dict(), **values})
+            run.finish(result_of(planned))
         elif step == "lost":
             raise Lost("node 7 is gone")
         elif step != "wait":
