@@ -35,7 +35,7 @@ Examples:
   lipgnn diagnose 3f2a --over epochs --figure epochs.png
   lipgnn diagnose 3f2a --reach --figure reach.pdf
   lipgnn diagnose --init --layers 64 --residual identity --norm none
-  lipgnn diagnose --init --layers 6 --activation none --norm none --paths 10 --json
+  lipgnn diagnose --init --layers 6 --residual identity --activation none --norm none --paths 10 --json
 """
 
 
@@ -115,9 +115,7 @@ def command(
     The numbers are gradients, similarity, rank, attention and bounds; the verdict says what they mean and what to try.
     RUN is a run's id, the start of one, or its folder. Without it, --init takes the options of `lipgnn train`.
     """
-    given = {name: value for name, value in options.items() if value is not None}
-    if init:
-        given["init"] = init
+    given = {name: value for name, value in {**options, "init": init or None}.items() if value is not None}
     request = SubjectRequest(reference, init is not None, given, config, preset)
     if path_length is not None and not paths:
         raise UsageError("--path-length is of single paths.", "Say how many: --paths 10")

@@ -102,7 +102,7 @@ def test_parts_switched_off_stand_side_by_side(invoke):
 
 
 def test_paths_sum_to_the_whole(invoke):
-    linear = ("--layers", 3, "--activation", "none", "--norm", "none")
+    linear = ("--layers", 3, "--activation", "none", "--norm", "none", "--residual", "identity")
     code, out, _ = invoke(*NEW, *linear, "--paths", 4, "--path-length", 2, "--json")
     paths = json.loads(out)["paths"]
     assert code == 0

@@ -15,7 +15,10 @@ from lipgnn.diagnose.verdict import judge
 from lipgnn.spec.run import RunSpec
 
 CPU = torch.device("cpu")
-SPEC = RunSpec(dataset="planted", layers=3, hidden=2, heads=2, norm="none", activation="none", device="cpu")
+SPEC = RunSpec(
+    **{"dataset": "planted", "layers": 3, "hidden": 2, "heads": 2, "device": "cpu"},
+    **{"norm": "none", "activation": "none", "residual": "identity"},
+)
 
 
 @pytest.fixture
