@@ -25,13 +25,17 @@ from lipgnn.diagnose.subject import SubjectRequest
 from lipgnn.errors import UsageError
 from lipgnn.results.store import Store
 
+# Nodes whose outputs --reach looks at, where no number is given.
+TARGETS = 16
+
 EPILOG = """\b
 Examples:
   lipgnn diagnose 3f2a
   lipgnn diagnose 3f2a --ablate skip,norm --figure layers.pdf
   lipgnn diagnose 3f2a --over epochs --figure epochs.png
+  lipgnn diagnose 3f2a --reach --figure reach.pdf
   lipgnn diagnose --init --layers 64 --residual identity --norm none
-  lipgnn diagnose --init --layers 6 --activation none --norm none --paths 10 --json
+  lipgnn diagnose --init --layers 6 --residual identity --activation none --norm none --paths 10 --json
 """
 
 
@@ -64,6 +68,15 @@ Examples:
     metavar="N",
     help="Show single paths of this length only.  [default: any]",
 )
+@click.option(
+    "--reach",
+    is_flag=False,
+    flag_value=str(TARGETS),
+    type=click.IntRange(min=1),
+    metavar="[TARGETS]",
+    help=f"Show how far the network looks: the share of each distance in the outputs of so many nodes, {TARGETS} if no "
+    "number is given. --figure then draws it.",
+)
 @click.option("--certify", is_flag=True, help="Measure how much every layer really stretches, which takes longer.")
 @click.option("--all", "everything", is_flag=True, help="Measure and show every layer of a deep network.")
 @click.option("--csv", "table", type=OutputFile(), metavar="FILE", help="Write the table as CSV into this file.")
@@ -86,6 +99,7 @@ def command(
     ablate: str | None,
     paths: int | None,
     path_length: int | None,
+    reach: int | None,
     certify: bool,
     everything: bool,
     table: Path | None,
@@ -101,9 +115,7 @@ def command(
     The numbers are gradients, similarity, rank, attention and bounds; the verdict says what they mean and what to try.
     RUN is a run's id, the start of one, or its folder. Without it, --init takes the options of `lipgnn train`.
     """
-    given = {name: value for name, value in options.items() if value is not None}
-    if init:
-        given["init"] = init
+    given = {name: value for name, value in {**options, "init": init or None}.items() if value is not None}
     request = SubjectRequest(reference, init is not None, given, config, preset)
     if path_length is not None and not paths:
         raise UsageError("--path-length is of single paths.", "Say how many: --paths 10")
@@ -116,7 +128,7 @@ def command(
     from lipgnn.diagnose.diagnosis import diagnose
 
     without = [part.strip() for part in ablate.split(",")] if ablate else ()
-    wishes = {"certify": certify, "every_layer": everything, "without": without}
+    wishes = {"certify": certify, "every_layer": everything, "without": without, "targets": reach}
     diagnosis = diagnose(subject, given.get("device", "auto"), **wishes, paths=paths, path_length=path_length)
     write_files(diagnosis.to_dict(), table, figure)
     if as_json:

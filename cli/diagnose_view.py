@@ -86,6 +86,8 @@ def show_diagnosis(diagnosis: Diagnosis, results: Path, *, everything: bool) -> 
         _show_ablation(found["ablation"], found["spec"]["metric"])
     if "paths" in found:
         _show_paths(found["paths"])
+    if "reach" in found:
+        _show_reach(found["reach"])
     console.print_next(*_next(found["model"], verdict, spec, results_words(results)))
 
 
@@ -122,11 +124,20 @@ def write_files(found: Mapping[str, Any], table: Path | None, figure: Path | Non
     if table:
         _write_csv(table, found["layers"])
     if figure:
-        from lipgnn.report.figures.layers import draw_layers
-
         spec = found["spec"]
         title = f"{spec['model']}, {spec['layers']} layers, {spec['dataset']}, at {found['at']}"
-        _write(figure, draw_layers(found["layers"], title, _suffix(figure)))
+        _write(figure, _picture(found, title, _suffix(figure)))
+
+
+def _picture(found: Mapping[str, Any], title: str, suffix: str) -> bytes:
+    """How far the network looks, where that was asked for, and else its layers."""
+    if "reach" in found:
+        from lipgnn.report.figures.reach import draw_reach
+
+        return draw_reach(found["reach"]["distances"], title, suffix)
+    from lipgnn.report.figures.layers import draw_layers
+
+    return draw_layers(found["layers"], title, suffix)
 
 
 def selection(rows: Sequence[Any]) -> list[Any]:
@@ -173,6 +184,31 @@ def _show_paths(paths: Mapping[str, Any]) -> None:
     if paths["single"]:
         single = ([" ".join(map(str, row["heads"])), *(row[key] for key in keys[2:])] for row in paths["single"])
         console.print_table(["head of every layer", *keys[2:]], single, title="Single paths (0 is the skip)")
+
+
+def ranges(last: int) -> list[tuple[int, int]]:
+    """0, 1, 2, 3–4, 5–8 and so on, up to the last distance: the first and the last of each."""
+    found, low = [(0, 0)], 1
+    while low <= last:
+        high = min(max(2 * (low - 1), 1), last)
+        found.append((low, high))
+        low = high + 1
+    return found
+
+
+def _show_reach(reach: Mapping[str, Any]) -> None:
+    keys, by_distance = ("share", "walk", "nodes"), reach["distances"]
+    rows = []
+    for low, high in ranges(len(by_distance) - 1):
+        those = by_distance[low : high + 1]
+        sums = [None if those[0][key] is None else sum(one[key] for one in those) for key in keys]
+        rows.append([str(low) if low == high else f"{low}–{high}", *sums])
+    if reach["beyond"]:
+        rows.append(["beyond", reach["beyond"], None, None])
+    rows.append(["mean", reach["mean_distance"], reach["walk_distance"], None])
+    title = f"How far it looks: the share of each distance in the outputs of {reach['targets']} nodes"
+    console.print_table(["hops", *keys], rows, title=title)
+    console.note("walk: the same of averaging over neighbours alone; nodes: how many there are; mean: in hops.")
 
 
 def _next(model: str | None, verdict: Verdict, spec: RunSpec, store: list[str]) -> list[str]:

@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from lipgnn.catalog.entry import Entry
 from lipgnn.catalog.norms import ADDITIVE, DOT_PRODUCT, DYNAMIC, NO_NORM
-from lipgnn.catalog.recipes import SUMS_RECIPE
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,8 +45,6 @@ MODELS: dict[str, LayerEntry] = {
     ),
     "gat-sep": LayerEntry(
         "graph attention with the node itself apart from its neighbours (Platonov et al. 2023)",
-        # There is no map of values for GCNII's residual connection.
-        SUMS_RECIPE,
         implementation="lipgnn.nn.gat_sep:GATSepConv",
         attention=ADDITIVE,
         linear_maps=True,
@@ -80,22 +77,24 @@ MODELS: dict[str, LayerEntry] = {
     ),
     "gin": LayerEntry(
         "graph isomorphism network (Xu et al. 2019)",
-        {**SUMS_RECIPE, "norm": NO_NORM},
+        {"norm": NO_NORM},
         implementation="lipgnn.nn.gin:GINConv",
         linear_maps=True,
     ),
     "ggnn": LayerEntry(
         "gated graph network, one step per layer (Li et al. 2016)",
-        {**SUMS_RECIPE, "norm": NO_NORM},
+        {"norm": NO_NORM},
         implementation="lipgnn.nn.ggnn:GGNNConv",
     ),
     "aero": LayerEntry(
         "attention over edges and hops, AERO-GNN (Lee et al. 2023)",
         {
-            **SUMS_RECIPE,
             "norm": NO_NORM,
             "residual": "none",
             "activation": "none",
+            "encoder_activation": "none",
+            "bias": "layers",
+            "layer_dropout": 0.0,
             "heads": 1,
             "hidden": 64,
         },

@@ -11,6 +11,7 @@ from lipgnn.diagnose.ablate import Variant, ablate
 from lipgnn.diagnose.data import WholeData
 from lipgnn.diagnose.paths import Part, path_shares, single_paths
 from lipgnn.diagnose.profile import Profile, profile
+from lipgnn.diagnose.reach import look_far, numbers_of
 from lipgnn.diagnose.subject import TRAINED, Subject
 from lipgnn.diagnose.verdict import Verdict, judge
 from lipgnn.runtime import choose_device
@@ -25,6 +26,7 @@ class Diagnosis:
     device : on which it was computed.
     variants : the network with parts switched off; None if that was not asked for.
     paths : its output as a sum over paths; None if that was not asked for.
+    reach : how far it looks (see `lipgnn.diagnose.reach`); None if that was not asked for.
     """
 
     subject: Subject
@@ -33,6 +35,7 @@ class Diagnosis:
     verdict: Verdict
     variants: list[Variant] | None = None
     paths: dict[str, Any] | None = None
+    reach: dict[str, Any] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values: the object of `lipgnn diagnose --json`."""
@@ -52,6 +55,7 @@ class Diagnosis:
             **asdict(self.profile),
             **further,
             **({} if self.paths is None else {"paths": self.paths}),
+            **({} if self.reach is None else {"reach": self.reach}),
         }
 
 
@@ -64,6 +68,7 @@ def diagnose(
     without: Sequence[str] = (),
     paths: int | None = None,
     path_length: int | None = None,
+    targets: int | None = None,
 ) -> Diagnosis:
     """Look at a network layer by layer.
 
@@ -73,6 +78,7 @@ def diagnose(
     without : parts to switch off (see `lipgnn.diagnose.ablate.ablate`).
     paths : decompose the output by the length of paths, and look at so many single paths.
     path_length : of the single paths; any if None.
+    targets : find how far the outputs of so many nodes look.
 
     Raises
     ------
@@ -82,16 +88,18 @@ def diagnose(
     data = WholeData.of(subject.spec, subject.dataset, chosen)
     network = subject.network.to(chosen)
     found = profile(network, data, certify=certify, every_layer=every_layer)
+    far = None if targets is None else numbers_of(look_far(network, data, targets))
     verdict = judge(
         found.layers,
         spec=subject.spec,
         second_eigenvalue=found.second_eigenvalue,
         components=found.components,
         accuracy=found.accuracy if subject.at == TRAINED else None,
+        reach=far,
     )
     variants = ablate(network, data, without) if without else None
     summed = None if paths is None else _paths(subject, data, paths, path_length)
-    return Diagnosis(subject, str(chosen), found, verdict, variants, summed)
+    return Diagnosis(subject, str(chosen), found, verdict, variants, summed, far)
 
 
 def _paths(subject: Subject, data: WholeData, count: int, length: int | None) -> dict[str, Any]:

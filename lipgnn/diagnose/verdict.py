@@ -22,6 +22,10 @@ LEAST_GROWTH = 1e-3
 SMOOTHED = 0.01
 # Of the residual to one row a component: a hundredth of what told the nodes apart is left.
 COLLAPSED = 0.01
+# Of a network of many layers that looks no farther than a few hops on average, nor half as far as averaging over
+# neighbours alone would: what its other layers do is not to look farther.
+MANY_LAYERS = 8
+FEW_HOPS = 2
 # The gravest first. What is not finite cannot be trained at all. Nodes that have become one cannot be told apart by any
 # decoder, and their gradients are one as well, and small; so collapse is named before what follows from it. Where
 # gradients do not reach the first layers, these learn nothing, smooth or not.
@@ -127,6 +131,7 @@ def judge(
     second_eigenvalue: float | None = None,
     components: int | None = None,
     accuracy: Mapping[str, float | None] | None = None,
+    reach: Mapping[str, Any] | None = None,
 ) -> Verdict:
     """The verdict on a profile.
 
@@ -139,6 +144,7 @@ def judge(
     spec : the run; options it has already, or cannot have, are then left out.
     second_eigenvalue, components : of the graph; evidence where rank is lost.
     accuracy : the metric by part of the split, of a network that was trained.
+    reach : how far it looks, as `lipgnn.diagnose.reach` says it.
     """
     found = [_exploding(rows), _lost(rows, "collapsed"), _vanishing(rows), _lost(rows, "over-smoothed")]
     findings = tuple(finding for finding in found if finding)
@@ -146,6 +152,7 @@ def judge(
     evidence = [finding.evidence for finding in findings] or [_all_is_well(rows)]
     if "collapsed" in names:
         evidence += _walk(rows, second_eigenvalue, components)
+    evidence += _near(len(rows) - 1, reach) if reach else []
     if accuracy and accuracy.get("train") is not None:
         evidence.append(_success(accuracy, spec.metric if spec else "accuracy"))
     options = {option.words: option for name in names for option in _fitting(OPTIONS[name], spec)}
@@ -230,6 +237,17 @@ def _walk(rows: Sequence[Mapping[str, Any]], second_eigenvalue: float | None, co
     return [
         f"In the second half a layer leaves {middle:.3g} of the residual; averaging over neighbours alone leaves "
         f"λ₂ = {second_eigenvalue:.3g}{graph}."
+    ]
+
+
+def _near(layers: int, reach: Mapping[str, Any]) -> list[str]:
+    """That many layers look hardly farther than a few hops, if they do."""
+    distance, walk = reach["mean_distance"], reach["walk_distance"]
+    if layers < MANY_LAYERS or distance is None or walk is None or distance > min(FEW_HOPS, walk / 2):
+        return []
+    return [
+        f"Its {layers} layers look {distance:.2g} hops far on average, averaging over neighbours alone would look "
+        f"{walk:.2g}: far nodes have little part in its output (study reach)."
     ]
 
 

@@ -41,6 +41,11 @@ def second_eigenvalue(graph: dgl.DGLGraph) -> float | None:
     return _second_eigenvalue(graph)
 
 
+def adjacency(graph: dgl.DGLGraph) -> sparse.csr_array:
+    """Row i has the in-edges of node i, parallel ones added up."""
+    return _adjacency(*_ends(graph), graph.num_nodes())
+
+
 def _adjacency(sources: np.ndarray, targets: np.ndarray, size: int) -> sparse.csr_array:
     """Row i has the in-edges of node i, in the order of their sources."""
     return sparse.coo_array((np.ones(len(sources)), (targets, sources)), shape=(size, size)).tocsr()
@@ -52,22 +57,22 @@ def _ends(graph: dgl.DGLGraph) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _find_components(graph: dgl.DGLGraph) -> np.ndarray:
-    return connected_components(_adjacency(*_ends(graph), graph.num_nodes()), directed=False)[1].astype(np.int64)
+    return connected_components(adjacency(graph), directed=False)[1].astype(np.int64)
 
 
 def _find_second_eigenvalue(graph: dgl.DGLGraph) -> float | None:
-    adjacency = _largest_component(graph)
-    size = adjacency.shape[0]
+    into = _largest_component(graph)
+    size = into.shape[0]
     if size < 2:
         return None
-    degrees = adjacency.sum(axis=1)
+    degrees = into.sum(axis=1)
     inverse = np.divide(1, degrees, out=np.zeros_like(degrees), where=degrees > 0)
-    if _is_symmetric(adjacency):
+    if _is_symmetric(into):
         # D^-½ A D^-½ is symmetric and has the eigenvalues of D⁻¹A.
-        walk = _scaled(adjacency, np.sqrt(inverse), np.sqrt(inverse))
+        walk = _scaled(into, np.sqrt(inverse), np.sqrt(inverse))
         dense, iterate, tolerance = np.linalg.eigvalsh, eigsh, _TOLERANCE
     else:
-        walk = _scaled(adjacency, inverse, np.ones(size))
+        walk = _scaled(into, inverse, np.ones(size))
         dense, iterate, tolerance = np.linalg.eigvals, eigs, _TOLERANCE_DIRECTED
     if size <= _DENSE:
         values = dense(walk.toarray())

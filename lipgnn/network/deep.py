@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Sequence
 
 import torch
@@ -115,6 +116,24 @@ class DeepGNN(nn.Module):
         recompute = self.recompute_every > 0 and self.training and torch.is_grad_enabled()
         start = x if self.needs_start else None
         return join(run_each(self.blocks, graph, x, start, recompute=recompute), self.jk)
+
+    @property
+    def hops(self) -> int:
+        """How many edges away a node can be that has a part in another's output, where all layers are local."""
+        # A reversible block is two layers, one behind the other.
+        return len(self.blocks) * (2 if self.reversible else 1)
+
+    def from_encoder(self, graph: dgl.DGLGraph, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+        """What the first block is given, (N, W), and the logits (N, C) as a function of it, for many ways back.
+
+        Of about √L blocks the input is kept and of the others nothing, whatever the network does in training; of a
+        reversible stack the blocks are taken as they are, because their inverses have rounding errors.
+        """
+        x = self.encode(x).detach().requires_grad_()
+        blocks, start = list(self.blocks), x if self.needs_start else None
+        if self.jk != "none":
+            return x, self.decoder(join(run_each(blocks, graph, x, start, recompute=True), self.jk))
+        return x, self.decoder(run_recomputing(blocks, graph, x, math.isqrt(len(blocks)), start))
 
     def run(
         self, blocks: Sequence[nn.Module], graph: Graphs, x: torch.Tensor, start: torch.Tensor | None = None

@@ -62,6 +62,20 @@ def buffers_kept(*modules: nn.Module) -> Iterator[None]:
             setattr(owner, name, buffer)
 
 
+class _BuffersKeptAgain(contextlib.AbstractContextManager):
+    """`buffers_kept` as often as it is entered: there may be more than one way back through the same blocks."""
+
+    def __init__(self, modules: Sequence[nn.Module]):
+        self._modules = modules
+        self._open = contextlib.ExitStack()
+
+    def __enter__(self) -> None:
+        self._open.enter_context(buffers_kept(*self._modules))
+
+    def __exit__(self, *error: object) -> None:
+        self._open.close()
+
+
 def run_blocks(
     blocks: Sequence[nn.Module], graph: Graphs, x: torch.Tensor, start: torch.Tensor | None = None
 ) -> torch.Tensor:
@@ -136,5 +150,5 @@ def _recomputed(
         start,
         use_reentrant=False,
         # torch repeats the random numbers, but not the buffers.
-        context_fn=lambda: (contextlib.nullcontext(), buffers_kept(*blocks)),
+        context_fn=lambda: (contextlib.nullcontext(), _BuffersKeptAgain(blocks)),
     )

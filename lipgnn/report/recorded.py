@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.report.table.cells import Cell
-from lipgnn.report.table.values import GROWTH
+from lipgnn.report.table.values import DISTANCE, GROWTH
 from lipgnn.results.columns import Row
-from lipgnn.results.recordings import RECORDS, record_of
+from lipgnn.results.recordings import BY_LAYER, REACH, RECORDS, record_of
 from lipgnn.results.rows import Results
 
 if TYPE_CHECKING:
@@ -34,11 +34,11 @@ def logarithms_of(cell: Cell, results: Results, value: str) -> Iterator[tuple[Ro
 
     Raises
     ------
-    UsageError : nothing of this name is ever recorded, or a run has not done so.
+    UsageError : nothing of this name is ever recorded by layer, or a run has not done so.
     """
     record = record_of(value)
-    if record is None:
-        raise unknown_name("recorded value", value, [name for names in RECORDS.values() for name in names])
+    if record not in BY_LAYER:
+        raise unknown_name("recorded value", value, [name for record in BY_LAYER for name in RECORDS[record]])
     for run in cell.runs:
         if run["epochs_run"] or results.recording(run["run_id"], record) is not None:
             yield run, *recorded_logarithms(run, results, value)
@@ -74,6 +74,35 @@ def with_growth(runs: Iterable[Row], results: Results) -> list[Row]:
         of_layers = recorded_logarithms(run, results, "grad_mu")[1][0]
         growth = float(of_layers[0] - of_layers[-1])
         found.append({**run, GROWTH: growth if math.isfinite(growth) else None})
+    return found
+
+
+def shares_of(run: Row, results: Results) -> list[float]:
+    """The share of 0, 1 … hops in a node's output, and last of what is beyond, at the end of what the run recorded.
+
+    Raises
+    ------
+    UsageError : the run has not recorded it.
+    """
+    (name,) = REACH
+    return _array(run, results.recording(run["run_id"], "reach"), name)[-1].tolist()
+
+
+def with_distance(runs: Iterable[Row], results: Results) -> list[Row]:
+    """The runs with DISTANCE, Σ_d d · share(d) of what is not beyond: how many hops far the network looks on average.
+
+    It is of the epoch selected; of a run that diverged, None.
+
+    Raises
+    ------
+    UsageError : a run has not recorded how far it looks.
+    """
+    found = []
+    for run in runs:
+        shares = shares_of(run, results)[:-1] if run["status"] == "done" else []
+        total = math.fsum(shares)
+        distance = math.fsum(hops * share for hops, share in enumerate(shares)) / total if total else math.nan
+        found.append({**run, DISTANCE: distance if math.isfinite(distance) else None})
     return found
 
 

@@ -12,12 +12,12 @@ from lipgnn.errors import UsageError, unknown_name
 from lipgnn.report.figures import FIGURES
 from lipgnn.report.figures.figure import draw, rows_of
 from lipgnn.report.figures.panel import Panel
-from lipgnn.report.recorded import with_growth
+from lipgnn.report.recorded import with_distance, with_growth
 from lipgnn.report.table.beside import add_published, complete_published
 from lipgnn.report.table.cells import Table, build_table, compare, sort_rows
 from lipgnn.report.table.layout import choose_layout, keep_where
 from lipgnn.report.table.papers import read_papers
-from lipgnn.report.table.values import GROWTH
+from lipgnn.report.table.values import DISTANCE, GROWTH
 from lipgnn.report.view.page import render_page
 from lipgnn.report.view.printed import Printed, as_printed
 from lipgnn.results.archive import results_of_study
@@ -184,8 +184,9 @@ def _figure(asked: str | None, of_study: Mapping[str, Any]) -> str | None:
 
 
 def _table(runs: list[Row], results: Results, options: Mapping[str, Any]) -> Table:
-    if options["value"] == GROWTH:
-        runs = with_growth(runs, results)
+    found_in_recordings = {GROWTH: with_growth, DISTANCE: with_distance}
+    if options["value"] in found_in_recordings:
+        runs = found_in_recordings[options["value"]](runs, results)
     names = ("rows", "cols", "value", "over", "best")
     table = build_table(runs, choose_layout(runs, **{name: options[name] for name in names}))
     return compare(table, options["compare"]) if options["compare"] else table

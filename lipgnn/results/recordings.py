@@ -2,11 +2,12 @@
 
 runs/<id>/gradients.safetensors   the arrays of GRADIENTS, (E, L) each in the type of the run, and `epochs`, (E,)
 runs/<id>/similarity.safetensors  those of SIMILARITY, (E, L + 1) each, likewise; epoch 0 is before the first step
+runs/<id>/reach.safetensors       that of REACH, (2, L + 2), before the first step and at the epoch selected
 <folder>/<id>.safetensors         archived gradients, small enough to be stored beside a table: of ARCHIVED alone, the
                                   decimal logarithm in float16, which is good to one percent of numbers that are not
                                   extreme; of a run that is long or deep every k-th epoch, so that no file is larger
                                   than 30 KB
-<folder>/<id>.similarity.safetensors  archived similarity, in the same form
+<folder>/<id>.similarity.safetensors  archived similarity, in the same form, and <id>.reach.safetensors
 
 What was not finite is recorded as such.
 """
@@ -31,9 +32,14 @@ GRADIENTS = ("weight_norm", "weight_mean", "weight_max", "input_norm", "input_me
 # μ(X) = ‖X − 1·mean‖_F and ‖X‖_F of the gradient and of the features at the input of every layer and at the output of
 # the last, and what of these features is not one row a component, r = ‖res(X)‖_{1,∞} / ‖X‖_{1,∞}.
 SIMILARITY = ("grad_mu", "grad_norm", "feat_mu", "feat_norm", "rank1")
+# The share of each distance in a node's output: of 0, 1 … L hops, and last of all that is beyond. A reversible stack of
+# L blocks looks 2 L hops far.
+REACH = ("reach_share",)
 # What a run can be asked to record, with the names of its arrays.
-RECORDS = {"gradients": GRADIENTS, "similarity": SIMILARITY}
-ARCHIVED = {"gradients": ("weight_norm", "input_norm"), "similarity": SIMILARITY}
+RECORDS = {"gradients": GRADIENTS, "similarity": SIMILARITY, "reach": REACH}
+# Those whose columns are layers.
+BY_LAYER = ("gradients", "similarity")
+ARCHIVED = {"gradients": ("weight_norm", "input_norm"), "similarity": SIMILARITY, "reach": REACH}
 _LOGARITHM = "log10_"
 # Of the numbers in an archived file; what they are called takes some hundred bytes more.
 _MOST_BYTES = 29_000

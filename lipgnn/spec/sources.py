@@ -1,4 +1,4 @@
-"""Where the values of a run come from: flag, environment, file, preset, data set, model, built-in — in this order."""
+"""Where the values of a run come from: flag, environment, file, preset, data set, model, recipe, built-in, in this order."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 
 import tomlkit
 
-from lipgnn.catalog import MODELS, task_of
+from lipgnn.catalog import MODELS, SUMS_RECIPE, task_of
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.spec.presets import preset_values
 from lipgnn.spec.run import FIELDS, HOW, RunSpec, parse_value
@@ -74,9 +74,12 @@ def resolve(
         (task_of(dataset).defaults(dataset, model), f"default of data set {dataset}"),
         (MODELS[model].defaults, f"default of model {model}"),
     ]
+    if not (MODELS[model].value_map and given("stack") == "plain"):
+        # The built-in values are GCNII's recipe, whose residual connection is not for these networks.
+        defaults_of.append((SUMS_RECIPE, "recipe sums"))
     if MODELS[model].closed:
         # Such layers go with nothing but their own recipe, whatever suits the data.
-        defaults_of.reverse()
+        defaults_of[:2] = defaults_of[1::-1]
     if preset:
         defaults_of.insert(0, (preset_values(preset, model, given("layers")), f"preset {preset}"))
     for defaults, source in defaults_of:

@@ -102,7 +102,7 @@ def test_parts_switched_off_stand_side_by_side(invoke):
 
 
 def test_paths_sum_to_the_whole(invoke):
-    linear = ("--layers", 3, "--activation", "none", "--norm", "none")
+    linear = ("--layers", 3, "--activation", "none", "--norm", "none", "--residual", "identity")
     code, out, _ = invoke(*NEW, *linear, "--paths", 4, "--path-length", 2, "--json")
     paths = json.loads(out)["paths"]
     assert code == 0
@@ -113,6 +113,18 @@ def test_paths_sum_to_the_whole(invoke):
     assert "sum over paths" in invoke(*NEW, *linear, "--paths")[1]
     code, _, err = invoke(*NEW, "--layers", 3, "--paths")
     assert code == 2 and "--activation none" in err
+
+
+def test_reach_is_the_share_of_each_distance(invoke, result, tmp_path):
+    code, out, _ = invoke("diagnose", result["run_id"], "--reach", 3, "--json", "--figure", "reach.svg")
+    reach = json.loads(out)["reach"]
+    assert (code, reach["targets"], reach["beyond"]) == (0, 3, 0)
+    assert sum(row["share"] for row in reach["distances"]) == pytest.approx(1)
+    assert "distance in hops" in (tmp_path / "reach.svg").read_text()
+    code, out, err = invoke(*NEW, "--layers", 6, "--reach")
+    assert code == 0 and "outputs of 16 nodes" in out and "5–6" in out
+    assert "averaging over neighbours alone" in err
+    assert invoke(*NEW, "--reach", 0)[0] == 2
 
 
 def test_over_epochs_is_what_the_run_recorded(invoke, result, tmp_path):

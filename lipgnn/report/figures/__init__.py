@@ -12,6 +12,7 @@ from lipgnn.report.figures.figure import Figure
 from lipgnn.report.figures.heat import Heat
 from lipgnn.report.figures.largest import Largest
 from lipgnn.report.figures.profile import Profile
+from lipgnn.report.figures.reach import Reach
 from lipgnn.report.figures.scatter import Scatter
 
 # A page shows its figures in this order.
@@ -22,5 +23,6 @@ FIGURES: dict[str, Figure] = {
     "heat": Heat(),
     "largest": Largest(),
     "profile": Profile(),
+    "reach": Reach(),
     "scatter": Scatter(),
 }

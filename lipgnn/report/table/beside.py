@@ -61,5 +61,6 @@ def _agrees(entry: PaperNumber, values: dict[str, Any]) -> bool:
 
 def _fields(entry: PaperNumber) -> dict[str, Any]:
     """What an entry is of, by the names of a run's fields."""
-    named = {name: getattr(entry, name) for name in ("dataset", "missing", "model", "norm")} | {"layers": entry.depth}
-    return named | ({"residual": entry.residual} if entry.residual else {})
+    named = {name: getattr(entry, name) for name in ("dataset", "missing", "model", "norm")}
+    further = {"layers": entry.depth, "residual": entry.residual}
+    return named | {name: value for name, value in further.items() if value is not None}

@@ -23,7 +23,7 @@ class PaperNumber:
     paper, table : where it stands.
     dataset, missing, model, norm, value : what it is of, in the words of a run.
     mean, std : as fractions where it is a score; std is None where the paper has none.
-    depth : the number of layers.
+    depth : the number of layers; None where it was chosen by validation and is not stated.
     source : how it was read and what differs from a run of ours.
     residual : the residual connection, where the number is of that one and no other.
     metric : what a score is.
@@ -38,7 +38,7 @@ class PaperNumber:
     value: str
     mean: float
     std: float | None
-    depth: int
+    depth: int | None
     source: str
     residual: str | None = None
     metric: str = "accuracy"
@@ -59,6 +59,7 @@ class PaperNumber:
         return task_of(self.dataset).is_smaller(str(spec.get("dataset")), self.dataset)
 
     def _has_depth_of(self, spec: Mapping[str, Any]) -> bool:
+        # Where ours is chosen as well, the cell does not say which it is.
         return spec.get("layers", self.depth) == self.depth
 
 
@@ -72,7 +73,7 @@ def read_papers() -> list[PaperNumber]:
                 "missing": float(row["missing"]),
                 "mean": float(row["mean"]),
                 "std": float(row["std"]) if row["std"] else None,
-                "depth": int(row["depth"]),
+                "depth": int(row["depth"]) if row["depth"] else None,
                 "residual": row["residual"] or None,
             }
         )

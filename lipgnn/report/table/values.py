@@ -7,9 +7,11 @@ from collections.abc import Collection
 from lipgnn.catalog import METRICS
 from lipgnn.results.columns import SCORES, VALUES
 
-# What a table can show beside VALUES, of runs that recorded their similarity (see `lipgnn.report.recorded`).
+# What a table can show beside VALUES, of runs that recorded their similarity, or how far they look (see
+# `lipgnn.report.recorded`).
 GROWTH = "log10_growth"
-SHOWN = (*VALUES, GROWTH)
+DISTANCE = "mean_distance"
+SHOWN = (*VALUES, GROWTH, DISTANCE)
 
 
 def is_score(value: str) -> bool:

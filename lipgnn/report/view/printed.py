@@ -9,7 +9,15 @@ from itertools import groupby
 
 from lipgnn.report.table.cells import Cell, Key, Table
 from lipgnn.report.table.statistics import CONFIDENCE, Difference
-from lipgnn.report.table.values import heading_of, higher_is_better, is_score, metric_words, scale_of, words_of
+from lipgnn.report.table.values import (
+    DISTANCE,
+    heading_of,
+    higher_is_better,
+    is_score,
+    metric_words,
+    scale_of,
+    words_of,
+)
 
 DASH = "–"
 MINUS = "−"
@@ -123,7 +131,8 @@ def _text(table: Table, row: Key, col: Key, kind: str) -> tuple[str, str]:
         text, remark = _ours(cell, value, table.usual_n)
         return text, remark + (f", {metric_words([cell.metric])}" if _mixed(table, col) and cell.n else "")
     if kind == "published" and cell.published:
-        depth = f" ({cell.published.depth})" if "layers" in table.layout.best else ""
+        stated = "layers" in table.layout.best and cell.published.depth is not None
+        depth = f" ({cell.published.depth})" if stated else ""
         return mean_and_std(value, cell.published.mean, cell.published.std) + depth, ""
     if kind == "difference" and cell.difference:
         return difference_text(value, cell.difference), ""
@@ -154,8 +163,8 @@ def _number(table: Table, row: Key, col: Key, kind: str) -> float | None:
 
 
 def _marks(table: Table, column: tuple[Key, str], bold: str, underline: str) -> list[str | None]:
-    """How the number of every row is marked; numbers of different metrics have no rank among each other."""
-    if _mixed(table, column[0]):
+    """How the number of every row is marked; numbers of different metrics have no rank, and distances have none."""
+    if _mixed(table, column[0]) or table.layout.value == DISTANCE:
         return [None] * len(table.row_keys)
     numbers = [_number(table, row, *column) for row in table.row_keys]
     (metric, *_) = table.metrics_by_column[column[0]]

@@ -1,9 +1,14 @@
-"""Recorders: numbers of every layer, taken while a run trains; one file each, all found by name in RECORDERS."""
+"""Recorders: numbers of every layer or distance, taken while a run trains; one file each, by name in RECORDERS."""
 
 from lipgnn.training.recorders.gradients import GradientRecorder
+from lipgnn.training.recorders.reach import ReachRecorder
 from lipgnn.training.recorders.recorder import Recorder
 from lipgnn.training.recorders.similarity import SimilarityRecorder
 
 __all__ = ["RECORDERS", "Recorder"]
 
-RECORDERS: dict[str, type[Recorder]] = {"gradients": GradientRecorder, "similarity": SimilarityRecorder}
+RECORDERS: dict[str, type[Recorder]] = {
+    "gradients": GradientRecorder,
+    "similarity": SimilarityRecorder,
+    "reach": ReachRecorder,
+}

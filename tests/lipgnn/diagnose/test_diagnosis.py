@@ -10,6 +10,7 @@ from lipgnn.diagnose.ablate import ablate
 from lipgnn.diagnose.data import WholeData
 from lipgnn.diagnose.diagnosis import diagnose
 from lipgnn.diagnose.profile import profile
+from lipgnn.diagnose.reach import look_far, numbers_of
 from lipgnn.diagnose.subject import new_subject
 from lipgnn.diagnose.verdict import judge
 from lipgnn.spec.run import RunSpec
@@ -36,8 +37,8 @@ def test_it_is_what_its_parts_find_one_by_one(subject):
 
 def test_only_what_was_asked_for_is_there(subject):
     plain = diagnose(subject, "cpu").to_dict()
-    more = diagnose(subject, "cpu", without=["skip"], paths=2, path_length=1).to_dict()
-    assert set(more) - set(plain) == {"ablation", "paths"}
+    more = diagnose(subject, "cpu", without=["skip"], paths=2, path_length=1, targets=2).to_dict()
+    assert set(more) - set(plain) == {"ablation", "paths", "reach"}
     assert {name: more[name] for name in plain} == plain
     assert json.loads(json.dumps(plain, allow_nan=False)) == plain
     assert (plain["model"], plain["device"], plain["spec"]) == (None, "cpu", SPEC.to_dict())
@@ -48,3 +49,10 @@ def test_paths_have_their_length_and_sum_to_the_output(subject):
     assert sum(row["share"] for row in [*paths["lengths"], paths["bias"]]) == pytest.approx(1)
     assert [sum(head > 0 for head in row["heads"]) for row in paths["single"]] == [2] * 4
     assert diagnose(subject, "cpu", paths=0).paths["single"] == []
+
+
+def test_how_far_it_looks_is_what_is_found_beside_it(subject):
+    found = diagnose(subject, "cpu", targets=3)
+    data = WholeData.of(SPEC, subject.dataset, CPU)
+    assert found.reach == numbers_of(look_far(subject.network, data, 3))
+    assert sum(row["share"] for row in found.reach["distances"]) == pytest.approx(1)

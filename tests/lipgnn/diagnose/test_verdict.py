@@ -183,3 +183,23 @@ def test_what_is_no_accuracy_is_called_by_its_name():
     assert (
         judge(rows(), spec=spec, accuracy={"train": 0.875}).evidence[-1] == "Its ROC-AUC is 87.5% on the training set."
     )
+
+
+@pytest.mark.parametrize(
+    ("layers", "mean", "walk", "said"),
+    [
+        (30, 1.2, 5.0, True),
+        (8, 2.0, 4.0, True),
+        (4, 1.2, 5.0, False),
+        (30, 2.5, 9.0, False),
+        # The graph has no far nodes, or few.
+        (30, 0.9, 1.0, False),
+        (30, None, 5.0, False),
+    ],
+)
+def test_many_layers_that_look_few_hops_far_are_told_as_evidence(layers, mean, walk, said):
+    verdict = judge(rows(layers), reach={"mean_distance": mean, "walk_distance": walk})
+    told = [sentence for sentence in verdict.evidence if "study reach" in sentence]
+    assert len(told) == said
+    assert verdict.name == HEALTHY
+    assert not said or f"Its {layers} layers look {mean:.2g} hops far" in told[0]

@@ -10,7 +10,7 @@ import torch
 from scipy.sparse.linalg import ArpackNoConvergence
 
 from lipgnn.measures import walk
-from lipgnn.measures.walk import component_count, components, second_eigenvalue
+from lipgnn.measures.walk import adjacency, component_count, components, second_eigenvalue
 
 
 def ring(nodes, *, steps=(1,), loops=True, first=0):
@@ -33,6 +33,11 @@ def test_components_ignore_direction(reference):
     assert labels.tolist() == [0, 0, 0, 0, 0, 0, 1]
     assert component_count(reference.small_graph(loops=False)) == 2
     assert component_count(reference.build([(2, 1), (0, 1)], nodes=3)) == 1
+
+
+def test_a_row_of_the_adjacency_has_the_in_edges_of_its_node(reference):
+    found = adjacency(reference.build([(0, 1), (2, 1), (2, 1), (1, 1)], nodes=3))
+    assert found.toarray().tolist() == [[0, 0, 0], [1, 1, 2], [0, 0, 0]]
 
 
 @pytest.mark.parametrize("nodes", [24, 301])

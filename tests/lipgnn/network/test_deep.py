@@ -308,3 +308,41 @@ def test_trees_have_tables_and_no_bias():
         "encoder.value.weight",
         "decoder.weight",
     }
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"residual": "initial", "layers": 10},
+        {"residual": "linear", "jk": "concat"},
+        {"residual": "scaled", "stack": "reversible"},
+    ],
+    ids=lambda options: options["residual"],
+)
+def test_from_the_encoder_on_it_is_the_same_network(options, reference):
+    deep, graph, x = network(reference, **options).eval(), reference.small_graph(), reference.normal(5, 7, 3)
+    h, logits = deep.from_encoder(graph, x)
+    assert h.is_leaf and torch.equal(h, deep.encode(x))
+    torch.testing.assert_close(logits, deep(graph, x))
+    (found,) = torch.autograd.grad(logits.sum(), h, retain_graph=True)
+    start = h.detach().requires_grad_()
+    (expected,) = torch.autograd.grad(deep.decoder(deep.body(graph, start)).sum(), start)
+    torch.testing.assert_close(found, expected)
+    torch.testing.assert_close(torch.autograd.grad(logits.sum(), h)[0], expected)
+
+
+def test_of_many_layers_the_inputs_of_few_are_kept(reference):
+    """Of 100 layers: every tenth input, and the last ten layers, as far as they keep anything."""
+    deep, kept = network(reference, layers=100).eval(), []
+
+    def keep(tensor):
+        kept.append(tensor)
+        return tensor
+
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        deep.from_encoder(reference.small_graph(), reference.normal(5, 7, 3))
+    few = len(kept)
+    kept.clear()
+    with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
+        deep(reference.small_graph(), reference.normal(5, 7, 3))
+    assert few < len(kept) / 5

@@ -107,3 +107,14 @@ def test_buffers_come_back_as_they_were_even_after_an_error():
         raise KeyError
     for name, buffer in norm.named_buffers():
         assert buffer is before[name][0] and torch.equal(buffer, before[name][1])
+
+
+def test_there_may_be_many_ways_back_through_blocks_that_are_computed_again(reference):
+    """Each with the same gradients as the first, and with buffers as they were."""
+    torch.manual_seed(0)
+    deep = bare(3, 2, layers=5, hidden=2, heads=2, norm="batch", recompute_every=2)
+    out = deep(reference.small_graph(), reference.normal(0, 7, 3, dtype=torch.float32))
+    buffers = [buffer.clone() for buffer in deep.buffers()]
+    first, second = (torch.autograd.grad(out.sum(), deep.encoder.weight, retain_graph=True)[0] for _ in range(2))
+    assert torch.equal(first, second)
+    assert all(map(torch.equal, deep.buffers(), buffers))

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from lipgnn.errors import UsageError
-from lipgnn.report.recorded import first_layer, first_recorded, logarithms_of, with_growth
+from lipgnn.report.recorded import first_layer, first_recorded, logarithms_of, shares_of, with_distance, with_growth
 from lipgnn.report.table.cells import build_table
 from lipgnn.report.table.layout import Layout
-from lipgnn.report.table.values import GROWTH
+from lipgnn.report.table.values import DISTANCE, GROWTH
 from lipgnn.results.recordings import GRADIENTS, SIMILARITY, write_recording
 from lipgnn.results.rows import read_results
 from lipgnn.results.store import Store
@@ -78,3 +78,26 @@ def test_growth_is_of_the_first_layer_over_the_last_before_the_first_step(simila
     similar.run(similar_runs[0]["run_id"]).recording_path("similarity").unlink()
     with pytest.raises(UsageError, match="has recorded no similarity"):
         with_growth(results.rows, results)
+
+
+def test_the_mean_distance_is_of_the_shares_at_the_end(result_row, write_store, tmp_path):
+    runs = [result_row(layers=2, seed=seed) for seed in range(3)]
+    runs[2] |= {"status": "diverged"}
+    store = Store(write_store(tmp_path / "results", runs))
+    for run, end in zip(runs, ([0.5, 0.25, 0.25, 0], [0.25, 0.25, 0, 0.5], [1, 0, 0, 0]), strict=True):
+        arrays = {"epochs": np.array([0, 3]), "reach_share": np.array([[1.0, 0, 0, 0], end])}
+        write_recording(store.run(run["run_id"]).recording_path("reach"), arrays)
+    results = read_results([store.root])
+    by_seed = {run["seed"]: run for run in with_distance(results.rows, results)}
+    # Of the second half is beyond, and says nothing.
+    assert [by_seed[seed][DISTANCE] for seed in range(3)] == [0.75, 0.5, None]
+    assert shares_of(by_seed[1], results) == [0.25, 0.25, 0, 0.5]
+    store.run(runs[0]["run_id"]).recording_path("reach").unlink()
+    with pytest.raises(UsageError, match="has recorded no reach"):
+        with_distance(results.rows, results)
+
+
+def test_shares_are_of_no_layer(recorded):
+    cells, results = cells_of(recorded.root)
+    with pytest.raises(UsageError, match="Unknown recorded value 'reach_share'"):
+        list(logarithms_of(cells[("lip",), ("cora",)], results, "reach_share"))

@@ -6,6 +6,7 @@ from safetensors.numpy import save
 
 from lipgnn.errors import DataError
 from lipgnn.results.recordings import (
+    BY_LAYER,
     GRADIENTS,
     RECORDS,
     SIMILARITY,
@@ -93,7 +94,7 @@ def test_similarity_is_archived_beside_gradients(store, tmp_path):
     written["epochs"] = np.arange(21)
     write_recording(store.run("ab0000000000").recording_path("similarity"), written)
     assert archive_recordings(store, ["ab0000000000", "cd0000000000"], tmp_path / "archived") == ["ab0000000000"]
-    paths = {record: archived_path(tmp_path / "archived", "ab0000000000", record) for record in RECORDS}
+    paths = {record: archived_path(tmp_path / "archived", "ab0000000000", record) for record in BY_LAYER}
     assert {*(tmp_path / "archived").iterdir()} == {*paths.values()}
     assert read_recording(paths["gradients"]).keys() == {"epochs", "weight_norm", "input_norm"}
     found = read_recording(paths["similarity"])
@@ -103,11 +104,22 @@ def test_similarity_is_archived_beside_gradients(store, tmp_path):
         np.testing.assert_allclose(found[name], written[name], rtol=0.04)
 
 
+def test_shares_are_archived_with_their_zeros(store, tmp_path):
+    shares = np.array([[0.75, 0.25, 0, 0], [0.2, 0.3, 0.5, 0]])
+    written = {"epochs": np.array([0, 9]), "reach_share": shares}
+    write_recording(store.run("cd0000000000").recording_path("reach"), written)
+    assert archive_recordings(store, ["cd0000000000"], tmp_path / "archived") == ["cd0000000000"]
+    found = read_recording(archived_path(tmp_path / "archived", "cd0000000000", "reach"))
+    np.testing.assert_allclose(found["reach_share"], shares, rtol=0.002)
+    assert found["epochs"].tolist() == [0, 9]
+
+
 def test_every_array_belongs_to_one_record():
     names = [name for names in RECORDS.values() for name in names]
     assert len(names) == len(set(names))
     assert {record_of(name) for name in names} == {*RECORDS}
     assert record_of("test_score") is None
+    assert {*BY_LAYER} < {*RECORDS}
 
 
 def test_nothing_recorded_is_nothing_archived(store, tmp_path):

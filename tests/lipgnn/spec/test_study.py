@@ -172,18 +172,22 @@ def test_what_a_study_asks_of_runs_and_reports_is_known(name):
 
 @pytest.mark.parametrize("name", [name for name in study_names() if None not in read_study(name).parts])
 def test_the_layout_of_a_study_leaves_nothing_mixed(name, result_row):
-    """A table of all its runs can be made: no cell would average runs that differ in more than the seed."""
+    """A table of all its runs can be made: no cell would average runs that differ in more than it says, the seed."""
     study = read_study(name)
     for choice in study.choices():
         runs = [result_row(**spec.to_dict(), epochs_to_90=3) for spec in choice.runs({})[0]]
+        over = study.report.get("over", ("seed",))
         layout = Layout(
             **{key: study.report.get(key, ()) for key in ("rows", "cols", "best")},
+            over=over,
             value=study.values.get(choice.protocol, study.report.get("value", "test_score")),
         )
-        assert build_table(runs, layout).usual_n == len({run["seed"] for run in runs})
+        assert build_table(runs, layout).usual_n == len({tuple(run[name] for name in over) for run in runs})
 
 
-@pytest.mark.parametrize("name, paper", [("missing", "Dasoulas"), ("trees", "Alon"), ("deep", "Chen")])
+@pytest.mark.parametrize(
+    "name, paper", [("missing", "Dasoulas"), ("trees", "Alon"), ("deep", "Chen"), ("tuned", "Luo")]
+)
 def test_the_full_protocol_has_every_cell_that_was_published(name, paper):
     runs = read_study(name).choose("paper").runs({})[0]
     planned = {(r.dataset, r.missing, r.model, r.norm, r.layers) for r in runs}

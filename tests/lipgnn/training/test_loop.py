@@ -286,17 +286,17 @@ def test_the_gradients_of_a_diverged_run_are_kept_up_to_there(small_spec, load_f
     assert recorded == result["epochs_run"]
 
 
-def test_similarity_and_gradients_are_recorded_side_by_side(small_spec, load_for, tmp_path):
-    """Neither changes the other, nor the run."""
-    stores = {record: Store(tmp_path / "+".join(record)) for record in [("similarity",), ("gradients", "similarity")]}
+def test_all_records_are_recorded_side_by_side(small_spec, load_for, tmp_path):
+    """None changes another, nor the run."""
+    stores = {record: Store(tmp_path / "+".join(record)) for record in [("similarity",), tuple(RECORDS)]}
     found = []
     for record, store in stores.items():
         result, _ = complete(small_spec.with_values(epochs=3), load_for(small_spec), store, record=record)
         found.append((result, store.run(result["run_id"]).recording_path("similarity").read_bytes()))
     assert found[0] == found[1]
-    run = stores["gradients", "similarity"].run(result["run_id"])
+    run = stores[tuple(RECORDS)].run(result["run_id"])
     epochs = {record: read_recording(run.recording_path(record))["epochs"].tolist() for record in RECORDS}
-    assert epochs == {"gradients": [1, 2, 3], "similarity": [0, 1, 2, 3]}
+    assert epochs == {"gradients": [1, 2, 3], "similarity": [0, 1, 2, 3], "reach": [0, result["best_epoch"]]}
 
 
 def test_the_start_of_a_run_that_diverges_at_once_is_recorded(small_spec, load_for, store):

@@ -1,0 +1,59 @@
+"""Recording how far a network looks before and after its training."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import torch
+
+from lipgnn.measures.reach import choose_targets, reach
+from lipgnn.training.recorders.recorder import Recorder
+from lipgnn.training.state import Training
+
+if TYPE_CHECKING:
+    import numpy as np
+
+# Nodes whose outputs are looked at, drawn with a fixed seed; each takes a way back for every class.
+TARGETS = 16
+
+
+class ReachRecorder(Recorder):
+    """The share of each distance in a node's output (see `lipgnn.measures.reach`), twice a run: before the first step,
+    which is epoch 0, and with the weights of the epoch selected, once training is over.
+
+    A run that diverges has the first alone.
+    """
+
+    record = "reach"
+
+    def __init__(self, training: Training, earlier: Mapping[str, np.ndarray] | None = None):
+        super().__init__(training, earlier)
+        self._training = training
+        if training.epoch == 0 and not self._epochs:
+            self._measure(0)
+
+    def end_epoch(self, epoch: int) -> None:
+        """Epochs on the way have nothing."""
+
+    def save(self, path: Path) -> None:
+        best = self._training.best
+        if self._training.finished and best is not None and self._epochs[-1:] != [best.epoch]:
+            network = self._training.network
+            last = {name: value.clone() for name, value in network.state_dict().items()}
+            network.load_state_dict(self._training.best_weights)
+            self._measure(best.epoch)
+            network.load_state_dict(last)
+        super().save(path)
+
+    def _measure(self, epoch: int) -> None:
+        network, batch = self._training.network, self._training.batches.whole()
+        training = network.training
+        network.eval()
+        h, logits = network.from_encoder(batch.graph, batch.features)
+        candidates = batch.of_items(torch.arange(len(h), device=h.device))
+        found = reach(batch.graph, h, logits, choose_targets(candidates, TARGETS), network.hops)
+        network.train(training)
+        self._end_batch(torch.tensor([[*found.shares, found.beyond]], dtype=torch.float64, device=self._device))
+        super().end_epoch(epoch)
