@@ -115,7 +115,7 @@ def _metavar(field: Field) -> str:
     if choices := field.metadata.get("choices"):
         return f"[{'|'.join(choices)}]"
     if number := field.metadata.get("or_number"):
-        return f"[{field.default}|{_METAVARS[number]}]"
+        return f"[{field.metadata.get('word', field.default)}|{_METAVARS[number]}]"
     return _METAVARS[type_of(field)]
 
 

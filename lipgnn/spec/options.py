@@ -29,8 +29,8 @@ def option(group: str, default: Any, description: str, **limits: Any) -> Any:
     ----------
     group : one of GROUPS.
     limits : choices, low, high (both included), below (excluded); `or_number`, the type of number that may stand in
-        the place of text; `catalog`, the dictionary of entries that describes the choices; `names`, the dictionaries
-        that describe what a text is joined from.
+        the place of text, and `word`, that text where it is not the default; `catalog`, the dictionary of entries that
+        describes the choices; `names`, the dictionaries that describe what a text is joined from.
     """
     if "catalog" in limits:
         limits.setdefault("choices", limits["catalog"])

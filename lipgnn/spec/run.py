@@ -59,6 +59,7 @@ class RunSpec(NetworkSpec):
         "0.01",
         "The L2 penalty of Adam on the layers: a number, or same for that of encoder and decoder.",
         or_number=float,
+        word="same",
     )
     clip: float = option(_TRAINING, 0.0, "The largest norm of the whole gradient; 0 is off.", low=0, high=1e12)
     schedule: str = option(

@@ -91,7 +91,7 @@ def resolve(
 
 def command_for(spec: RunSpec, *further: str) -> str:
     """The shortest `lipgnn train` command that gives `spec`, only what differs from the defaults; then `further`."""
-    given = {"dataset": spec.dataset, "model": spec.model}
+    given = {"dataset": spec.dataset, "model": spec.model, "stack": spec.stack}
     defaults = resolve(given, {}).spec.to_dict()
     words = ["lipgnn", "train", "--dataset", spec.dataset]
     for name, value in spec.to_dict().items():
