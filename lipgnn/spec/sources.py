@@ -1,9 +1,9 @@
-"""Where the values of a run come from: flag, environment, file, preset, data set, model, recipe, built-in, in this order."""
+"""Where the values of a run come from: flag, environment, file, preset, data set, model, recipe, built-in."""
 
 from __future__ import annotations
 
 import shlex
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -69,24 +69,30 @@ def resolve(
     def given(name: str) -> Any:
         return chosen[name][0] if name in chosen else FIELDS[name].default
 
-    dataset, model = given("dataset"), given("model")
-    defaults_of = [
-        (task_of(dataset).defaults(dataset, model), f"default of data set {dataset}"),
-        (MODELS[model].defaults, f"default of model {model}"),
-    ]
-    if not (MODELS[model].value_map and given("stack") == "plain"):
-        # The built-in values are GCNII's recipe, whose residual connection is not for these networks.
-        defaults_of.append((SUMS_RECIPE, "recipe sums"))
-    if MODELS[model].closed:
-        # Such layers go with nothing but their own recipe, whatever suits the data.
-        defaults_of[:2] = defaults_of[1::-1]
-    if preset:
-        defaults_of.insert(0, (preset_values(preset, model, given("layers")), f"preset {preset}"))
-    for defaults, source in defaults_of:
+    for defaults, source in _defaults(given, preset):
         for name, value in defaults.items():
             chosen.setdefault(name, (value, source))
     spec = RunSpec(**{name: value for name, (value, _) in chosen.items()})
     return Resolved(spec, {name: chosen[name][1] if name in chosen else "built-in" for name in FIELDS})
+
+
+def _defaults(given: Callable[[str], Any], preset: str | None) -> list[tuple[Mapping[str, Any], str]]:
+    """The places that have defaults for the options given, the first that has one decides, and their names."""
+    dataset, model = given("dataset"), given("model")
+    entry = MODELS[model]
+    places = [
+        (task_of(dataset).defaults(dataset, model), f"default of data set {dataset}"),
+        (entry.defaults, f"default of model {model}"),
+    ]
+    if entry.closed:
+        # Such layers go with nothing but their own recipe, whatever suits the data.
+        places.reverse()
+    if preset:
+        places.insert(0, (preset_values(preset, model, given("layers")), f"preset {preset}"))
+    if not (entry.value_map and given("stack") == "plain"):
+        # The built-in values are GCNII's recipe, whose residual connection is not for these networks.
+        places.append((SUMS_RECIPE, "recipe sums"))
+    return places
 
 
 def command_for(spec: RunSpec, *further: str) -> str:

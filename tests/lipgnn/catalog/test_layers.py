@@ -5,13 +5,13 @@ import pytest
 from lipgnn import catalog
 from lipgnn.nn.contract import attention_of, maps_of, own_skip, value_map_of
 from lipgnn.norms.contract import said
-from lipgnn.spec.run import RunSpec
+from lipgnn.spec.sources import resolve
 
 
 @pytest.fixture(params=catalog.MODELS)
 def entry_and_layer(request):
     entry = catalog.MODELS[request.param]
-    spec = RunSpec(**{**entry.defaults, "model": request.param, "norm": "none", "hidden": 2, "heads": 2})
+    spec = resolve({"model": request.param, "norm": "none", "hidden": 2, "heads": 2}, {}).spec
     return entry, entry.load().from_spec(spec, spec.width)
 
 
