@@ -10,6 +10,7 @@ import pytest
 
 import lipgnn as package
 from cli.main import COMMANDS, program
+from lipgnn.catalog import MODELS
 from lipgnn.errors import EnvironmentBroken
 
 
@@ -98,7 +99,7 @@ def test_what_needs_no_torch_does_not_import_it(program, arguments, tmp_path):
         (["trian"], f"Did you mean 'train'? Valid: {', '.join(COMMANDS)}."),
         (["train", "--layrs", "3"], "--layers"),
         (["train", "--dataset", "coar"], "Did you mean 'cora'?"),
-        (["train", "--model", "gta"], "Valid: gat, gt, gcn, gin, ggnn."),
+        (["train", "--model", "gta"], f"Valid: {', '.join(MODELS)}."),
         (["train", "--norm", "lib"], "Did you mean 'lip'?"),
         (["train", "--layers", "many"], "layers must be a whole number, got 'many'. (from flag)"),
         (["train", "--device", "gpu"], "Valid: auto, cpu, cuda, cuda:0."),

@@ -36,7 +36,8 @@ CASES = [
 def layer(request, reference):
     """A layer of every kind, with every score norm it takes."""
     model, norm = request.param
-    spec = NetworkSpec(model=model, norm=norm, hidden=2, heads=2, kernel="dgl")
+    options = {"hidden": 2, "heads": 2, "residual": "none", "bias": "layers", "kernel": "dgl"}
+    spec = NetworkSpec(model=model, norm=norm, **options)
     return reference.redraw(catalog.MODELS[model].load().from_spec(spec, 4), seed=1)
 
 

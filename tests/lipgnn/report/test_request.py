@@ -28,7 +28,8 @@ def study(result_row, tmp_path, monkeypatch):
     folder = tmp_path / "shipped"
     folder.mkdir()
     (folder / "trial.toml").write_text(
-        'title = "A trial"\n[report]\nrows = ["norm"]\ncols = ["dataset", "missing"]\nbest = ["layers"]\n'
+        'title = "A trial"\npreset = "sums"\n'
+        '[report]\nrows = ["norm"]\ncols = ["dataset", "missing"]\nbest = ["layers"]\n'
         'figure = "box"\n[grid]\nnorm = ["none", "lip"]\nlayers = [2, 4]\nseed = [0, 1]\n'
         "[[small]]\nfixed = {epochs = 9}\n[[paper]]\nfixed = {epochs = 99}\n"
         '[protocol.last]\nfeatures = "raw"\nvalue = "last_test_score"\n[protocol.best]\nfeatures = "row"\n'

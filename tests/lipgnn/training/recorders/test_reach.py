@@ -20,8 +20,9 @@ def shares_now(training):
 def test_the_start_and_the_selected_epoch_are_recorded(training, tmp_path):
     plain = training(patience=0)
     start = shares_now(plain)
-    found = recording.recorded(ReachRecorder, training(patience=0), tmp_path / "reach.safetensors", 4)
+    # One after the other: both draw from the same generator, which a new training sets.
     recording.train(plain, None, 4)
+    found = recording.recorded(ReachRecorder, training(patience=0), tmp_path / "reach.safetensors", 4)
     assert found["epochs"].tolist() == [0, plain.best.epoch]
     plain.network.load_state_dict(plain.best_weights)
     np.testing.assert_allclose(found["reach_share"], [start, shares_now(plain)], rtol=1e-5, atol=1e-7)
