@@ -104,7 +104,9 @@ def command_for(spec: RunSpec, *further: str) -> str:
         # Where and how a run was computed is the affair of whoever types the command again.
         if name == "dataset" or name in HOW:
             continue
-        if name in ("model", "layers", "norm", "seed") or value != defaults[name]:
+        # Of `given` the stack alone is not always named, though it decides about defaults.
+        unusual = name == "stack" and value != FIELDS[name].default
+        if name in ("model", "layers", "norm", "seed") or unusual or value != defaults[name]:
             words += [f"--{name.replace('_', '-')}", str(value)]
     return shlex.join([*words, *further])
 

@@ -3,6 +3,7 @@ import shlex
 import pytest
 
 from lipgnn.catalog import DATASETS, MODELS
+from lipgnn.catalog import SUMS_RECIPE
 from lipgnn.errors import UsageError
 from lipgnn.spec.run import FIELDS, RunSpec
 from lipgnn.spec.sources import command_for, resolve, unknown_variables
@@ -108,6 +109,11 @@ def test_unknown_variables_are_found():
         RunSpec(layers=30, lr=0.1 + 0.2, norm="lip+layer"),
         RunSpec(model="gcn", norm="none", dataset="a b/c.npz"),
         RunSpec(model="gt", kappa=4.0, dataset="texas"),
+        RunSpec(stack="reversible", residual="scaled"),
+        resolve({"stack": "reversible"}, {}).spec,
+        resolve({"model": "gin", "activation": "relu"}, {}).spec,
+        resolve({"model": "aero", "dataset": "minesweeper"}, {}).spec,
+        resolve({"dataset": "minesweeper", "residual": "initial"}, {}).spec,
     ],
 )
 def test_the_command_gives_the_same_spec_again(spec):
@@ -117,6 +123,15 @@ def test_the_command_gives_the_same_spec_again(spec):
         flag.removeprefix("--").replace("-", "_"): value for flag, value in zip(words[2::2], words[3::2], strict=True)
     }
     assert resolve(flags, {}).spec == spec
+
+
+@pytest.mark.parametrize("given", [{"model": "gin"}, {"stack": "reversible"}])
+def test_what_cannot_have_the_residual_connection_of_gcnii_has_sums(given):
+    resolved = resolve(given, {})
+    assert {name: getattr(resolved.spec, name) for name in SUMS_RECIPE} == SUMS_RECIPE
+    assert resolved.sources["residual"] == "recipe sums"
+    assert resolve({**given, "residual": "identity"}, {}).spec.residual == "identity"
+    assert resolve({}, {}).spec.residual == "initial"
 
 
 def test_defaults_of_a_data_set_hold_for_its_undirected_form():
