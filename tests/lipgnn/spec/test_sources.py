@@ -2,8 +2,7 @@ import shlex
 
 import pytest
 
-from lipgnn.catalog import DATASETS, MODELS
-from lipgnn.catalog import SUMS_RECIPE
+from lipgnn.catalog import DATASETS, MODELS, SUMS_RECIPE
 from lipgnn.errors import UsageError
 from lipgnn.spec.run import FIELDS, RunSpec
 from lipgnn.spec.sources import command_for, resolve, unknown_variables
