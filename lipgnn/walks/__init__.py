@@ -6,7 +6,7 @@ number of steps of its own, lie side by side as one graph.
 
 from lipgnn.walks.best import best_nodes, hits
 from lipgnn.walks.choices import log_choices, log_continuing
-from lipgnn.walks.graph import WalkGraph
+from lipgnn.walks.graph import WalkGraph, continuations_size
 from lipgnn.walks.paths import EdgePaths, choice_hits, path_log_likelihood
 from lipgnn.walks.samples import Samples, sample_paths
 from lipgnn.walks.scopes import SideBySide, lay_side_by_side, reachable, upstream
@@ -20,6 +20,7 @@ __all__ = [
     "WalkGraph",
     "best_nodes",
     "choice_hits",
+    "continuations_size",
     "hits",
     "lay_side_by_side",
     "log_choices",

@@ -96,17 +96,13 @@ def upstream(
     pair_windows: torch.Tensor,
     pair_nodes: torch.Tensor,
     hops: int,
-    windows: int,
 ) -> Pairs:
     """All pairs (window, node) from which at most `hops` edges lead to one of the given pairs of the same window.
 
     So many layers of an encoder look at no other nodes.
-
-    Parameters
-    ----------
-    windows : how many windows there are.
     """
     first, other = _neighbours(targets, sources, num_nodes)
+    windows = int(pair_windows.max()) + 1 if len(pair_windows) else 0
     limits = torch.full((windows,), hops, dtype=torch.int64, device=sources.device)
     return _spread(first, other, pair_nodes, pair_windows, limits)
 

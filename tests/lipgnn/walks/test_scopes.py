@@ -55,7 +55,7 @@ def test_reachable_is_a_search_in_breadth(whole, starts):
 def test_upstream_is_a_search_against_the_direction(whole, starts, hops):
     edges, graph = whole
     nodes, windows = starts
-    pairs = upstream(graph.sources, graph.targets, NODES, windows, nodes, hops, len(HORIZONS))
+    pairs = upstream(graph.sources, graph.targets, NODES, windows, nodes, hops)
     turned = [(head, tail) for tail, head in edges]
     for window in range(len(HORIZONS)):
         assert by_window(pairs, window) == search(turned, nodes[windows == window].tolist(), hops)
