@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import torch
 
-from lipgnn.errors import DataError
-from lipgnn.walks.choices import check_logits
-from lipgnn.walks.graph import PLAIN, Moves, WalkGraph
-from lipgnn.walks.segments import segment_softmax
+from lipgnn.errors import DataError, unknown_name
+from lipgnn.kernels import native
+from lipgnn.kernels.walking import walk_steps
+from lipgnn.walks.choices import check_logits, log_choices
+from lipgnn.walks.graph import KINDS, PLAIN, Moves, WalkGraph
+from lipgnn.walks.segments import segment_softmax, segment_sums
 
 
 def walk(graph: WalkGraph, logits: torch.Tensor, start: torch.Tensor, kind: str) -> torch.Tensor:
@@ -32,47 +34,61 @@ def walk(graph: WalkGraph, logits: torch.Tensor, start: torch.Tensor, kind: str)
     ------
     DataError : mass comes, before its last step, to a node without an edge to leave by.
     """
-    moves = graph.moves(kind)
-    check_logits(graph, logits)
-    if start.shape != (graph.num_nodes,) or start.dtype != logits.dtype or start.device != logits.device:
-        raise DataError(
-            f"The start must be ({graph.num_nodes},) of {logits.dtype} on {logits.device}, mass for every node, and is "
-            f"{tuple(start.shape)} of {start.dtype} on {start.device}."
-        )
-    sizes = graph.walking(kind)
-    if not sizes:
-        return start
+    _check(graph, logits, start, kind)
     if kind == PLAIN:
-        return _steps(moves, _weights(moves, logits), start, sizes)
-    leaving = graph.moves(PLAIN)
-    (nodes, _), edges = graph.walking(PLAIN)[0], sizes[0][0]
-    _refuse_closed(leaving, start, nodes)
-    first = start[graph.sources] * _weights(leaving, logits)[leaving.edge.argsort()]
-    state = _steps(moves, _weights(moves, logits), first, sizes[1:])
-    arrived = start.new_zeros(nodes).index_add(0, graph.targets[:edges], state[:edges])
-    return torch.cat([arrived, start[nodes:]])
+        return _steps(graph, logits, start, kind)
+    walking = int((graph.horizons > 0).sum())
+    nodes = int((graph.node_window < walking).sum())
+    _refuse_closed(graph.moves(PLAIN), start, nodes)
+    edges = _steps(graph, logits, start[graph.sources] * log_choices(graph, logits).exp(), kind)
+    arrived = segment_sums(edges, graph.targets, graph.num_nodes)
+    return torch.cat([arrived[:nodes], start[nodes:]])
 
 
-def _weights(moves: Moves, logits: torch.Tensor) -> torch.Tensor:
-    """The probability of every move, (M,): the softmax over the moves of one state."""
-    return segment_softmax(logits[moves.edge], moves.origin, len(moves.first) - 1)
+def _steps(graph: WalkGraph, logits: torch.Tensor, start: torch.Tensor, kind: str) -> torch.Tensor:
+    """The states (S,) after all steps from state to state: compiled where it can be, else step by step."""
+    if logits.is_cpu and logits.dtype in native.FLOATS and native.library()[0]:
+        result, lost = walk_steps(graph.order(kind), logits, start)
+        if bool(lost.any()):
+            raise _no_way_on()
+        return result
+    return steps_by_torch(graph, logits, start, kind)
 
 
-def _steps(moves: Moves, weights: torch.Tensor, state: torch.Tensor, sizes: list[tuple[int, int]]) -> torch.Tensor:
-    """The state (S,) after steps in each of which the first of all states and moves take part."""
-    for states, count in sizes:
+def steps_by_torch(graph: WalkGraph, logits: torch.Tensor, state: torch.Tensor, kind: str) -> torch.Tensor:
+    """The states (S,) after all steps from state to state, in torch's operations, as the reference of what is compiled.
+
+    In each step the first of all states and moves take part, those of windows that still walk.
+    """
+    moves = graph.moves(kind)
+    weights = segment_softmax(logits[moves.edge], moves.origin, len(moves.first) - 1)
+    for states, count in graph.walking(kind):
         _refuse_closed(moves, state, states)
         carried = state[moves.origin[:count]] * weights[:count]
-        moved = state.new_zeros(states).index_add(0, moves.to[:count], carried)
-        state = torch.cat([moved, state[states:]])
+        state = torch.cat([segment_sums(carried, moves.to[:count], states), state[states:]])
     return state
 
 
 def _refuse_closed(moves: Moves, state: torch.Tensor, states: int) -> None:
     """Refuse mass that has still to walk where there is no way on."""
     closed = moves.closed[moves.closed < states]
-    if len(closed) and bool((state.detach()[closed] != 0).any()):
+    if bool((state.detach()[closed].abs() > 0).any()):
+        raise _no_way_on()
+
+
+def _no_way_on() -> DataError:
+    return DataError(
+        "A walker comes to a node without an outgoing edge before its last step.",
+        "Give dead ends a self-loop, and cut graphs no closer than the horizon.",
+    )
+
+
+def _check(graph: WalkGraph, logits: torch.Tensor, start: torch.Tensor, kind: str) -> None:
+    if kind not in KINDS:
+        raise unknown_name("walk", kind, KINDS)
+    check_logits(graph, logits)
+    if start.shape != (graph.num_nodes,) or start.dtype != logits.dtype or start.device != logits.device:
         raise DataError(
-            "A walker comes to a node without an outgoing edge before its last step.",
-            "Give dead ends a self-loop, and cut graphs no closer than the horizon.",
+            f"The start must be ({graph.num_nodes},) of {logits.dtype} on {logits.device}, mass for every node, and is "
+            f"{tuple(start.shape)} of {start.dtype} on {start.device}."
         )
