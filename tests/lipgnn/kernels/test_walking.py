@@ -12,7 +12,7 @@ from lipgnn.errors import DataError, UsageError
 from lipgnn.kernels import native
 from lipgnn.kernels.walking import WalkOrder, walk_steps
 from lipgnn.walks import WalkGraph
-from lipgnn.walks.walk import steps_by_torch
+from lipgnn.walks.mass import steps_by_torch
 
 pytestmark = pytest.mark.skipif(native.library()[0] is None, reason=native.library()[1])
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}

@@ -61,6 +61,17 @@ def test_upstream_is_a_search_against_the_direction(whole, starts, hops):
         assert by_window(pairs, window) == search(turned, nodes[windows == window].tolist(), hops)
 
 
+def test_pairs_of_some_windows_are_those_of_a_search_for_these(whole, starts):
+    _, graph = whole
+    nodes, windows = starts
+    horizons, chosen = torch.tensor(HORIZONS), torch.tensor([3, 0, 4])
+    found = reachable(graph.sources, graph.targets, NODES, nodes, windows, horizons).of_windows(chosen)
+    at = [(windows == window).nonzero()[:, 0] for window in chosen]
+    numbers = torch.cat([torch.full_like(own, number) for number, own in enumerate(at)])
+    expected = reachable(graph.sources, graph.targets, NODES, nodes[torch.cat(at)], numbers, horizons[chosen])
+    assert all(torch.equal(*parts) for parts in zip(found, expected, strict=True))
+
+
 def cut(graph, starts):
     nodes, windows = starts
     horizons = torch.tensor(HORIZONS)
@@ -132,3 +143,12 @@ def test_no_windows_are_no_fault(whole):
     pairs = reachable(graph.sources, graph.targets, NODES, nothing, nothing, nothing)
     part = lay_side_by_side(graph.sources, graph.targets, NODES, pairs, nothing)
     assert (part.graph.num_nodes, part.graph.num_edges, part.graph.num_windows) == (0, 0, 0)
+
+
+def test_a_graph_that_was_changed_in_its_place_is_searched_anew():
+    sources, targets = torch.tensor([0, 1, 2]), torch.tensor([1, 2, 0])
+    start, window, horizon = torch.tensor([0]), torch.tensor([0]), torch.tensor([2])
+    assert reachable(sources, targets, 3, start, window, horizon).nodes.tolist() == [0, 1]
+    sources.copy_(torch.tensor([1, 0, 2]))
+    assert reachable(sources, targets, 3, start, window, horizon).nodes.tolist() == [0, 2]
+    assert reachable(sources, targets, 5, torch.tensor([4]), window, horizon).nodes.tolist() == [4]
