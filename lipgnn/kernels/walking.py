@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import functools
 from dataclasses import dataclass
 
 import torch
 from torch.autograd.function import FunctionCtx
 
-from lipgnn.errors import DataError
+from lipgnn.errors import DataError, UsageError
 from lipgnn.kernels import native
 from lipgnn.kernels.adjacency import EdgeOrder
 from lipgnn.kernels.once import differentiable_once
+
+_ONCE = UsageError("Compiled walks have no second derivatives, and one was asked for.", "Differentiate a walk once.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +97,7 @@ class _WalkSteps(torch.autograd.Function):
         return result, lost
 
     @staticmethod
-    @differentiable_once
+    @functools.partial(differentiable_once, refusal=_ONCE)
     def backward(ctx: FunctionCtx, grad: torch.Tensor, _: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
         logits, start = ctx.saved_tensors
         grad_logits, grad_start = torch.zeros_like(logits), torch.empty_like(start)

@@ -7,7 +7,19 @@ import torch
 from walkers import draw_logits, make, random_edges
 
 from lipgnn.errors import DataError
-from lipgnn.walks import lay_side_by_side, reachable, upstream, walk
+from lipgnn.walks import (
+    EdgePaths,
+    best_nodes,
+    choice_hits,
+    continuations_size,
+    lay_side_by_side,
+    log_continuing,
+    path_log_likelihood,
+    reachable,
+    sample_paths,
+    upstream,
+    walk,
+)
 
 NODES, HORIZONS = 60, [7, 3, 3, 1, 0]
 
@@ -74,7 +86,7 @@ def test_pairs_of_some_windows_are_those_of_a_search_for_these(whole, starts):
 
 def cut(graph, starts):
     nodes, windows = starts
-    horizons = torch.tensor(HORIZONS)
+    horizons = torch.tensor(HORIZONS, device="cpu")
     pairs = reachable(graph.sources, graph.targets, NODES, nodes, windows, horizons)
     return lay_side_by_side(graph.sources, graph.targets, NODES, pairs, horizons, closed=(windows, nodes))
 
@@ -135,6 +147,40 @@ def test_what_was_cut_off_is_not_found(whole, starts):
         part.find_edges(torch.tensor([4]), torch.tensor([edge]), graph.sources)
     with pytest.raises(DataError, match="not part of the graph"):
         part.find_nodes(torch.tensor([5]), torch.tensor([0]))
+
+
+def everything(graph, starts):
+    """All that a task calls, one after the other."""
+    nodes, windows = starts
+    upstream(graph.sources, graph.targets, NODES, windows, nodes, 2)
+    part = cut(graph, starts)
+    inner = part.graph
+    logits = torch.zeros(inner.num_edges, device=inner.sources.device, requires_grad=True)
+    start = torch.zeros_like(inner.node_window, dtype=torch.float32)
+    start[part.find_nodes(windows, nodes)] = 1
+    edges = inner.by_sender[1][:3]
+    path = EdgePaths(edges, torch.full_like(edges, -1), torch.zeros_like(edges), 1)
+    results = [log_continuing(inner, logits)]
+    for kind in ("plain", "nb"):
+        mass = walk(inner, logits, start, kind)
+        results += [mass, *torch.autograd.grad(mass[:3].sum(), logits)]
+        results += [best_nodes(inner, mass, 3), choice_hits(inner, logits, path, kind)]
+        results += [path.sums(path_log_likelihood(inner, logits, path, kind))]
+        one = torch.ones_like(graph.sources[:NODES], dtype=torch.float32)
+        generator = torch.Generator(device=logits.device).manual_seed(0)
+        results += [sample_paths(graph, torch.zeros_like(graph.sources).float(), one, 3, 4, kind, generator).edges]
+    return results
+
+
+def test_nothing_is_made_on_another_device_than_that_of_the_graph(whole, starts):
+    """Where tensors are made without saying where, they have no values here, and nothing can be done with them."""
+    edges, _ = whole
+    expected = everything(make(edges, NODES), starts)
+    graph = make(edges, NODES)
+    with torch.device("meta"):
+        found = everything(graph, starts)
+        continuations_size(graph.sources, graph.targets, NODES)
+    assert all(torch.equal(*pair) for pair in zip(found, expected, strict=True))
 
 
 def test_no_windows_are_no_fault(whole):
