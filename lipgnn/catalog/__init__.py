@@ -21,6 +21,7 @@ from lipgnn.catalog.layers import MODELS, LayerEntry, models_with
 from lipgnn.catalog.network import (
     ACTIVATIONS,
     BIASES,
+    DROPOUT_PLACES,
     INITS,
     JUMPS,
     KERNELS,
@@ -69,6 +70,7 @@ __all__ = [
     "CLASSES",
     "DATASETS",
     "DOT_PRODUCT",
+    "DROPOUT_PLACES",
     "DYNAMIC",
     "FEATURE_FORMS",
     "FEATURE_NORMS",

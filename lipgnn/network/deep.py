@@ -30,7 +30,7 @@ MakeEnd = Callable[[NetworkSpec, int], nn.Module]
 
 def linear_encoder(spec: NetworkSpec, in_feats: int) -> nn.Module:
     """Dropout and a linear map of the features, sparse or dense."""
-    return FeatureLinear(in_feats, spec.width, spec.dropout, spec.kernel)
+    return FeatureLinear(in_feats, spec.width, spec.input_dropout, spec.kernel)
 
 
 def linear_head(spec: NetworkSpec, num_classes: int) -> nn.Module:
@@ -49,7 +49,8 @@ class DeepGNN(nn.Module):
         x⁰ = σ_enc(encoder(x)),   x^ℓ = block_ℓ(x^{ℓ−1}),   logits = decoder(join(x¹ … x^L))
 
     with the last layer's output alone for the join unless `jk` says otherwise. `dropout` acts before the encoder and
-    before the decoder; `layer_dropout` acts before every layer.
+    before the decoder; `layer_dropout` acts before every layer. Where dropout begins with the layers, none acts before
+    the first.
 
     Parameters
     ----------

@@ -167,20 +167,26 @@ class RunSpec(NetworkSpec):
     def run_id(self, fingerprint: str) -> str:
         """12 hex digits: the hash of what is computed, on which data.
 
-        Where and how it is computed (`HOW`) is left out.
+        Where and how it is computed (`HOW`) is left out, and so are options that change nothing: a new option, or a
+        task with options of its own, changes no id.
 
         Parameters
         ----------
         fingerprint : of the data set, which also covers the split.
         """
-        # What other tasks have for options is no part of it, so that a new task changes no id.
-        what = {key: value for key, value in self.to_dict().items() if key not in HOW and value is not None}
+        what = {key: value for key, value in self.to_dict().items() if key not in HOW and not is_neutral(key, value)}
         content = {"schema": SCHEMA, "fingerprint": fingerprint, "spec": what}
         canonical = json.dumps(content, sort_keys=True, allow_nan=False)
         return sha256(canonical.encode())[:12]
 
 
 FIELDS = {one.name: one for group in GROUPS for one in fields(RunSpec) if one.metadata["group"] == group}
+
+
+def is_neutral(name: str, value: Any) -> bool:
+    """Whether an option that is younger than others has the value that changes nothing."""
+    limits = FIELDS[name].metadata
+    return "neutral" in limits and limits["neutral"] == value
 
 
 def parse_value(name: str, value: Any) -> Any:
