@@ -23,6 +23,7 @@ LOOKS_INTO = {
     "spec": GROUND,
     "norms": GROUND,
     "kernels": (*GROUND, "norms"),
+    "walks": ("errors", "runtime", "kernels"),
     "nn": (*GROUND, "spec", "norms", "kernels"),
     "measures": (*GROUND, "norms", "kernels", "nn"),
     "datasets": (*GROUND, "spec"),
