@@ -111,11 +111,10 @@ def _check_shape(saved: SavedModel, dataset: TaskData) -> None:
             f"The model was trained on {saved.spec.dataset!r}, and data set {dataset.name!r} is of another kind.",
             "Evaluate it on a data set of the same shape.",
         )
-    data = (dataset.num_features, dataset.num_classes)
-    if saved.shape != data:
+    if saved.shape != dataset.shape:
         raise DataError(
             f"The model takes {saved.shape[0]} features and {saved.shape[1]} classes; data set {dataset.name!r} has "
-            f"{data[0]} and {data[1]}.",
+            f"{dataset.shape[0]} and {dataset.shape[1]}.",
             "Evaluate it on a data set of the same shape.",
         )
 

@@ -12,6 +12,11 @@ if TYPE_CHECKING:
     from lipgnn.tasks.task import Task
 
 
+# What a metric can be about: the class that is predicted; the order of yes-or-no answers, of two classes or of several
+# labels for every item; the choices of a walker at every node of its path.
+ABOUT = CLASSES, ORDER, CHOICES = "classes", "order", "choices"
+
+
 @dataclass(frozen=True)
 class MetricEntry(Entry):
     """A number that says how good predictions are; `lipgnn.tasks.metrics` computes it.
@@ -21,27 +26,59 @@ class MetricEntry(Entry):
     words : its name in tables and figures.
     higher_is_better : its direction.
     perfect : the value beyond which nothing is left to learn.
-    ranks : whether it is about the order of yes-or-no answers: of two classes, or of several labels for every item.
-        The others are about the class that is predicted.
+    about : what it needs to be told, one of ABOUT.
     """
 
     words: str = ""
     higher_is_better: bool = True
     perfect: float = 1.0
-    ranks: bool = False
+    about: str = CLASSES
 
 
 METRICS: dict[str, MetricEntry] = {
     "accuracy": MetricEntry("the share of items whose class is predicted", words="accuracy"),
     "roc-auc": MetricEntry(
-        "the area under the ROC curve of two classes, or the mean over yes-or-no labels", words="ROC-AUC", ranks=True
+        "the area under the ROC curve of two classes, or the mean over yes-or-no labels", words="ROC-AUC", about=ORDER
     ),
     "average-precision": MetricEntry(
         "the mean precision at every yes of two classes, or the mean over yes-or-no labels",
         words="average precision",
-        ranks=True,
+        about=ORDER,
     ),
     "macro-f1": MetricEntry("the mean over the classes of the F1 of each", words="macro-F1"),
+    "choice-accuracy": MetricEntry(
+        "the share of the edges of true paths that had the largest probability", words="choice accuracy", about=CHOICES
+    ),
+}
+
+
+@dataclass(frozen=True)
+class MeasureEntry(Entry):
+    """A further number that runs of one task have beside their score: of the test part, at the epoch selected.
+
+    Attributes
+    ----------
+    fraction : whether it is a share, which tables show in percent.
+    higher_is_better : its direction.
+    """
+
+    fraction: bool = True
+    higher_is_better: bool = True
+
+
+def _cost(description: str) -> MeasureEntry:
+    return MeasureEntry(description, fraction=False, higher_is_better=False)
+
+
+# Those of task paths (Cordonnier & Loukas 2019), each a mean over windows or over decisions.
+MEASURES: dict[str, MeasureEntry] = {
+    "target_probability": MeasureEntry("the probability of the nodes of the true target"),
+    "precision_top1": MeasureEntry("whether the most probable node is one of the target's"),
+    "precision_top5": MeasureEntry("whether one of the five most probable nodes is one of the target's"),
+    "choice_accuracy": MeasureEntry("the share of true edges that had the largest probability"),
+    "choice_accuracy_deg3": MeasureEntry("the same of first edges and of nodes with more than two out-edges"),
+    "path_nll": _cost("the negative log-likelihood of a true path"),
+    "path_nll_deg3": _cost("the same of first edges and of nodes with more than two out-edges"),
 }
 
 AUTO_METRIC = "auto"
@@ -70,7 +107,12 @@ def find_task(name: str) -> Task:
     return TASKS[name].load()()
 
 
-def task_of(dataset: str) -> Task:
-    """The task that the name of a data set leads to: the one place that knows."""
+def task_name(dataset: str) -> str:
+    """The name of the task that the name of a data set leads to: the one place that knows."""
     family = dataset.partition(":")[0]
-    return find_task(family if family in TASKS else "nodes")
+    return family if family in TASKS else "nodes"
+
+
+def task_of(dataset: str) -> Task:
+    """The task that the name of a data set leads to."""
+    return find_task(task_name(dataset))

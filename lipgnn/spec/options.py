@@ -9,7 +9,7 @@ from typing import Any
 from lipgnn.errors import UsageError, unknown_name
 
 # The groups of options, in the order in which help texts and result columns have them.
-GROUPS = ("data", "network", "depth and norms", "training", "compute")
+GROUPS = ("data", "network", "depth and norms", "training", "paths", "compute")
 
 _TYPES = {"str": str, "int": int, "float": float}
 _WORDS = {str: "a text", int: "a whole number", float: "a number"}
@@ -37,6 +37,23 @@ def option(group: str, default: Any, description: str, **limits: Any) -> Any:
     return field(default=default, metadata={"group": group, "help": description, **limits})
 
 
+def task_option(task: str, default: Any, description: str, **limits: Any) -> Any:
+    """An option that exists for one task alone; of runs of other tasks it has no value, which is None.
+
+    Parameters
+    ----------
+    task : its name, which is that of the group.
+    default : for runs of the task.
+    limits : as those of `option`.
+    """
+    return option(task, None, description, task=task, own_default=default, **limits)
+
+
+def default_of(option: Field) -> Any:
+    """What an option is where nothing is said; of one task's own, for runs of that task."""
+    return option.metadata.get("own_default", option.default)
+
+
 def type_of(option: Field) -> type:
     """The type of an option's values."""
     return _TYPES[option.type]
@@ -50,6 +67,8 @@ def checked(option: Field, value: Any) -> Any:
     UsageError : names the option, the value received and what is accepted.
     """
     name, limits = option.name, option.metadata
+    if value is None and "task" in limits:
+        return None
     if limits.get("or_number") and type(value) in (int, float):
         value = digits(_converted(name, type(value), value))
     parsed = _converted(name, type_of(option), value)

@@ -111,6 +111,11 @@ class TreeDataset:
         return self.trees.leaves + 1
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of keys and of values, for which a network is made."""
+        return self.num_features, self.num_classes
+
+    @property
     def num_classes(self) -> int:
         """As many as values; 0 is never right."""
         return self.trees.leaves + 1
