@@ -53,6 +53,7 @@ TORCH_FREE = [
     "lipgnn.tasks.nodes",
     "lipgnn.tasks.labels",
     "lipgnn.tasks.trees",
+    "lipgnn.tasks.paths",
     "lipgnn.spec.run",
     "lipgnn.spec.sources",
     "lipgnn.spec.presets",
