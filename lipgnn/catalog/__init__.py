@@ -4,18 +4,17 @@ Every list of valid names in the program, its help texts, error messages and tab
 stands for a class says where it is ("module:Class"); it is imported when it is first needed.
 """
 
-from lipgnn.catalog.datasets import (
-    DATASETS,
-    FEATURE_FORMS,
-    UNDIRECTED,
+from lipgnn.catalog.dataset_entries import (
+    EDGES_ALONE,
+    PATH_FILES,
     DatasetEntry,
     FetchedEntry,
     FileEntry,
     OgbEntry,
-    cautions,
-    dataset_entry,
-    split_name,
+    PathsEntry,
+    is_path_folder,
 )
+from lipgnn.catalog.datasets import DATASETS, FEATURE_FORMS, UNDIRECTED, cautions, dataset_entry, split_name
 from lipgnn.catalog.entry import Entry, check_name
 from lipgnn.catalog.layers import MODELS, LayerEntry, models_with
 from lipgnn.catalog.network import (
@@ -72,6 +71,7 @@ __all__ = [
     "DOT_PRODUCT",
     "DROPOUT_PLACES",
     "DYNAMIC",
+    "EDGES_ALONE",
     "FEATURE_FORMS",
     "FEATURE_NORMS",
     "INITS",
@@ -84,6 +84,7 @@ __all__ = [
     "NORM_PLACES",
     "NO_NORM",
     "ORDER",
+    "PATH_FILES",
     "PATH_LOSSES",
     "PREDICTIONS",
     "RESIDUALS",
@@ -105,12 +106,14 @@ __all__ = [
     "MeasureEntry",
     "MetricEntry",
     "OgbEntry",
+    "PathsEntry",
     "ScoreNormEntry",
     "cautions",
     "check_name",
     "dataset_entry",
     "find_task",
     "fused_norms",
+    "is_path_folder",
     "models_with",
     "parse_norm",
     "split_name",

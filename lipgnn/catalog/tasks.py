@@ -6,6 +6,8 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from lipgnn.catalog.dataset_entries import is_path_folder
+from lipgnn.catalog.datasets import dataset_entry
 from lipgnn.catalog.entry import Entry, check_name
 
 if TYPE_CHECKING:
@@ -84,14 +86,15 @@ MEASURES: dict[str, MeasureEntry] = {
 AUTO_METRIC = "auto"
 """In the place of a metric: the one that the data set, or else its task, says."""
 
-# What can be predicted. Where the name of a data set, up to a colon, is the name of a task, the data is of that task;
-# all other data is of nodes, and of labels where a node turns out to have several.
+# What can be predicted. The name of a data set leads to its task, by `task_name`; that of nodes becomes labels where a
+# node turns out to have several.
 TASKS: dict[str, Entry] = {
     "nodes": Entry("one class for every node", implementation="lipgnn.tasks.nodes:Nodes"),
     "labels": Entry("several yes-or-no labels for every node", implementation="lipgnn.tasks.labels:Labels"),
     "trees": Entry(
         "NeighborsMatch: a key to look up at the leaves of a tree", implementation="lipgnn.tasks.trees:NeighborsMatch"
     ),
+    "paths": Entry("where a path on a graph goes on", implementation="lipgnn.tasks.paths:Paths"),
 }
 
 
@@ -108,9 +111,17 @@ def find_task(name: str) -> Task:
 
 
 def task_name(dataset: str) -> str:
-    """The name of the task that the name of a data set leads to: the one place that knows."""
+    """The name of the task that the name or path of a data set leads to: the one place that knows.
+
+    Where the name, up to a colon, is that of a task, it is this one; else the one of the data set's entry in the
+    catalog. A folder of the five files of trajectories is of paths, and all other data of nodes.
+    """
     family = dataset.partition(":")[0]
-    return family if family in TASKS else "nodes"
+    if family in TASKS:
+        return family
+    if entry := dataset_entry(dataset):
+        return entry.task
+    return "paths" if is_path_folder(dataset) else "nodes"
 
 
 def task_of(dataset: str) -> Task:

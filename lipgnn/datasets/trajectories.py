@@ -92,6 +92,7 @@ def made(
     node_features, edge_features : (N, Fn) and (E, Fe), as they are given.
     edges : (2, E), sources and targets.
     lengths : (T,), how many observations every trajectory has; they follow each other in `observed_nodes`.
+    observed_weights : (O, k); the weights of an observation are divided by their sum.
     leg_edges, leg_lengths : the edges of all legs, and (O − T,) how many of them each leg has, in their order.
     counted : the smallest and largest length of a trajectory that is in any part of the split; all are, if None.
     """
@@ -118,7 +119,7 @@ def made(
         edge_features=standardized(np.concatenate([edge_features, loops]), given),
         given_edges=given,
         observed_nodes=observed_nodes.astype(np.int64),
-        observed_weights=observed_weights.astype(np.float64),
+        observed_weights=observed_weights / observed_weights.sum(axis=1, keepdims=True),
         first_observation=first_observation,
         leg_edges=leg_edges.astype(np.int64),
         first_leg_edge=_starts(per_observation),

@@ -18,10 +18,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from lipgnn.catalog import PREDICTIONS, check_name
 from lipgnn.datasets.hops import count_hops
 from lipgnn.datasets.trajectories import PathDataset
-
-PREDICTED = ("next", "between", "destination", "start-to-target")
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,10 +57,13 @@ def windows_of(dataset: PathDataset, observed: int, predict: str) -> Windows:
     Parameters
     ----------
     observed : N, how many observations are shown, at least 1.
-    predict : one of PREDICTED.
+    predict : one of `lipgnn.catalog.PREDICTIONS`.
+
+    Raises
+    ------
+    UsageError : it is none of them.
     """
-    if predict not in PREDICTED:
-        raise ValueError(f"{predict!r} is none of {', '.join(PREDICTED)}")
+    check_name("prediction", predict, PREDICTIONS)
     lengths = dataset.lengths
     places = np.maximum(lengths - observed, 0)
     if predict == "start-to-target":

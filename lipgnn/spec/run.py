@@ -16,6 +16,7 @@ from lipgnn.catalog import (
     AUTO_METRIC,
     FEATURE_FORMS,
     METRICS,
+    MODELS,
     PATH_LOSSES,
     PREDICTIONS,
     TRANSITIONS,
@@ -111,6 +112,11 @@ class RunSpec(NetworkSpec):
         object.__setattr__(self, "split", split_name(self.dataset, self.split))
         own = task_name(self.dataset)
         self._settle_task_options(own)
+        if (of := MODELS[self.model].task) not in (None, own):
+            raise UsageError(
+                f"Model {self.model!r} is of task {of}, and data set {self.dataset!r} is of {own}.",
+                "Use another --model.",
+            )
         task = find_task(own)
         if self.metric == AUTO_METRIC:
             # A name, so that one run has one id; of data that is known by its file alone, `measured` finds it.

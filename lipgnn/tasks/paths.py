@@ -9,8 +9,8 @@ import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lipgnn import datasets
 from lipgnn.catalog import AUTO_METRIC, CHOICES, dataset_entry
+from lipgnn.datasets.paths import load_paths
 from lipgnn.errors import UsageError
 from lipgnn.tasks.task import Task
 
@@ -66,10 +66,10 @@ class Paths(Task):
             )
 
     def load(self, name: str, *, split: str, missing: float, features: str, data_dir: Path | None) -> PathDataset:
-        return datasets.load_paths(name, split=split, missing=missing, features=features, data_dir=data_dir)
+        return load_paths(name, split=split, missing=missing, features=features, data_dir=data_dir)
 
     def identify(self, name: str, *, split: str, data_dir: Path | None) -> str:
-        return datasets.load_paths(name, split=split, data_dir=data_dir).fingerprint
+        return load_paths(name, split=split, data_dir=data_dir).fingerprint
 
     def network(self, spec: RunSpec, num_features: int, num_classes: int) -> PathNetwork:
         """For data whose nodes and edges have so many features."""

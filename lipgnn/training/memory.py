@@ -167,7 +167,7 @@ def estimate(
     """
     network.train()
     layers = len(network.blocks)
-    probed = layers if isinstance(graph, Sequence) else min(_PROBED, layers)
+    probed = layers if isinstance(network.layer_graph(graph), Sequence) else min(_PROBED, layers)
     if network.recompute_every:
         # Torch's checkpoint will import its compiler, some 130 MB; here, so that they are counted.
         importlib.import_module("torch._dynamo")

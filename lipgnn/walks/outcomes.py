@@ -49,9 +49,9 @@ class Scene:
 def loss_of(scene: Scene, logits: torch.Tensor, loss: str, kind: str) -> torch.Tensor:
     """What training makes small, (B,).
 
-        nll     −Σ_e log p_e over the edges of the true path, by all out-edges of each sender, whatever the walk
-        nll-nb  the same by the edges that may follow the one before
-        target  −log Σ_v x_v φ_v, with x what the walk comes to and φ the weights of the target
+    nll     −Σ_e log p_e over the edges of the true path, by all out-edges of each sender, whatever the walk
+    nll-nb  the same by the edges that may follow the one before
+    target  −log Σ_v x_v φ_v, with x what the walk comes to and φ the weights of the target
     """
     if loss == "target":
         met = walk(scene.graph, logits, scene.start, kind) * scene.target

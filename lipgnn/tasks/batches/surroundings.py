@@ -186,7 +186,11 @@ class Roads:
         sources, targets = self._ends
         nodes = torch.arange(self._size, device=sources.device)
         inner = sources != targets
-        parts = [(sources[inner], targets[inner]), *([(targets[inner], sources[inner])] if both else []), (nodes, nodes)]
+        parts = [
+            (sources[inner], targets[inner]),
+            *([(targets[inner], sources[inner])] if both else []),
+            (nodes, nodes),
+        ]
         graph = dgl.graph(tuple(map(torch.cat, zip(*parts, strict=True))), num_nodes=self._size)
         if not both:
             loops = self._edge_features.new_zeros(self._size, self._edge_features.shape[1])

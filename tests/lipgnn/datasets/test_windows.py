@@ -4,8 +4,10 @@ import networkx as nx
 import numpy as np
 import pytest
 
+from lipgnn.catalog import PREDICTIONS
 from lipgnn.datasets.trajectories import made
-from lipgnn.datasets.windows import PREDICTED, shortest_horizons, windows_of
+from lipgnn.datasets.windows import shortest_horizons, windows_of
+from lipgnn.errors import UsageError
 
 
 def on_a_ring(lengths, *, nodes=30, overlap=False, seed=0):
@@ -83,7 +85,7 @@ def test_g9_three_of_five_observations():
     assert (windows.start.tolist(), windows.target.tolist()) == ([0, 1, 2, 1, 2, 3], [1, 2, 3, 2, 3, 4])
 
 
-@pytest.mark.parametrize("predict", PREDICTED)
+@pytest.mark.parametrize("predict", PREDICTIONS)
 @pytest.mark.parametrize("observed", [1, 2, 5])
 @pytest.mark.parametrize("overlap", [False, True])
 def test_windows_are_those_of_a_loop_over_the_definition(predict, observed, overlap):
@@ -102,7 +104,7 @@ def test_windows_are_those_of_a_loop_over_the_definition(predict, observed, over
         assert data.sources[path[0]] == ((before - 1) % 30 if begins_before else before)
 
 
-@pytest.mark.parametrize("predict", PREDICTED)
+@pytest.mark.parametrize("predict", PREDICTIONS)
 def test_trajectories_that_are_too_short_have_no_windows(predict):
     windows = windows_of(on_a_ring([3, 2, 1]), 3, predict)
     assert len(windows) == 0
@@ -142,7 +144,7 @@ def test_a_self_loop_may_be_taken_twice():
 
 
 def test_what_is_predicted_has_a_name():
-    with pytest.raises(ValueError, match="'far' is none of next, between"):
+    with pytest.raises(UsageError, match="prediction 'far'"):
         windows_of(on_a_ring([5]), 3, "far")
 
 
