@@ -98,7 +98,9 @@ class RunSpec(NetworkSpec):
         "The steps of a walk: given, as many as the true path has, or shortest:X, X times the shortest path.",
     )
     walk: str = task_option(_PATHS, "nb", "How a walker goes on.", catalog=WALKS)
-    loss: str = task_option(_PATHS, "nll", "What training makes small.", catalog=PATH_LOSSES)
+    loss: str = task_option(
+        _PATHS, "nll-nb", "What training makes small; with --walk plain the default is nll.", catalog=PATH_LOSSES
+    )
     transitions: str = task_option(_PATHS, "uniform", "How model diffusion spreads.", catalog=TRANSITIONS)
     directions: str = task_option(
         _PATHS, "forward", "The direction of edges in the encoder.", choices=("forward", "both")
@@ -125,10 +127,11 @@ class RunSpec(NetworkSpec):
 
     def _settle_task_options(self, task: str) -> None:
         """Options of this task have their defaults, and those of others have no value."""
+        following = find_task(task).following(self)
         for name, one in FIELDS.items():
             owner, value = one.metadata.get("task"), getattr(self, name)
             if owner == task and value is None:
-                object.__setattr__(self, name, default_of(one))
+                object.__setattr__(self, name, following.get(name, default_of(one)))
             elif owner not in (None, task) and value is not None:
                 raise UsageError(
                     f"--{name.replace('_', '-')} is of task {owner}, and data set {self.dataset!r} is of {task}.",

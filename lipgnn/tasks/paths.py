@@ -51,14 +51,23 @@ class Paths(Task):
             "batch_size": 5,
             "epochs": 20,
             "patience": 0,
+            "select": "val_loss",
             **(entry.defaults if entry else {}),
         }
+
+    def following(self, spec: RunSpec) -> dict[str, Any]:
+        """A walker that may go back is trained as one."""
+        return {"loss": "nll"} if spec.walk == "plain" else {}
 
     def check(self, spec: RunSpec) -> None:
         if not _HORIZON.fullmatch(spec.horizon):
             raise UsageError(
                 f"--horizon must be given or shortest:X with a number X, got {spec.horizon!r}.",
                 "Use --horizon shortest:1.1, say.",
+            )
+        if spec.loss == "nll-nb" and spec.walk != "nb":
+            raise UsageError(
+                f"--loss nll-nb is of walkers that do not go back, and --walk is {spec.walk}.", "Use --loss nll."
             )
         if spec.transitions == "learned" and spec.model != "diffusion":
             raise UsageError(

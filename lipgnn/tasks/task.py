@@ -65,6 +65,10 @@ class Task:
         """Run options of the protocol that comes with a data set of this task, for a kind of layer."""
         return {}
 
+    def following(self, spec: RunSpec) -> dict[str, Any]:
+        """Defaults of its own options that follow from others of a run, in place of those that the options have."""
+        return {}
+
     def check(self, spec: RunSpec) -> None:
         """Refuse options that this task cannot be trained with.
 
