@@ -79,9 +79,7 @@ class PathNetwork(DeepGNN):
         return loss_of(graph.scene, logits, self.loss, self.walk)[:, None]
 
     def from_encoder(self, graph: Surroundings, x: torch.Tensor) -> NoReturn:
-        raise UsageError(
-            "How far a network looks is measured of the outputs of nodes, and those of paths are of walks."
-        )
+        raise UsageError("How far a network looks is measured of outputs of nodes, and those of paths are of walks.")
 
     def logits(self, graph: Surroundings, h: torch.Tensor) -> torch.Tensor:
         """The logits of the edges of the scene, (E,)."""

@@ -90,11 +90,11 @@ class Roads:
         self._narrows = not self._diffuses and _acts_along_edges_only(spec)
         self.table = None
         observations = len(dataset.observed_nodes)
-        if self._diffuses and spec.transitions == "uniform":
-            if self._size * observations * (1 + self._both) <= _LARGEST_TABLE:
-                diffusion = Diffusion(spec.layers, spec.transitions, spec.directions, *dataset.shape)
-                everything = torch.arange(observations, device=device)
-                self.table = diffusion.table(self._layers, self._columns(everything))
+        fits = self._size * observations * (1 + self._both) <= _LARGEST_TABLE
+        if self._diffuses and spec.transitions == "uniform" and fits:
+            diffusion = Diffusion(spec.layers, spec.transitions, spec.directions, *dataset.shape)
+            everything = torch.arange(observations, device=device)
+            self.table = diffusion.table(self._layers, self._columns(everything))
 
     def around(self, asked: Asked, *, whole: bool) -> tuple[Surroundings, torch.Tensor]:
         """What matters to windows, the longest of them first, and the input of a network.
@@ -186,11 +186,8 @@ class Roads:
         sources, targets = self._ends
         nodes = torch.arange(self._size, device=sources.device)
         inner = sources != targets
-        parts = [
-            (sources[inner], targets[inner]),
-            *([(targets[inner], sources[inner])] if both else []),
-            (nodes, nodes),
-        ]
+        forth, back = (sources[inner], targets[inner]), (targets[inner], sources[inner])
+        parts = [forth, back, (nodes, nodes)] if both else [forth, (nodes, nodes)]
         graph = dgl.graph(tuple(map(torch.cat, zip(*parts, strict=True))), num_nodes=self._size)
         if not both:
             loops = self._edge_features.new_zeros(self._size, self._edge_features.shape[1])
