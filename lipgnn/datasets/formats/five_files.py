@@ -124,20 +124,22 @@ def _observations(lines: NumberLines, num_nodes: int, cut: bool) -> tuple[np.nda
 def _lengths(lines: NumberLines, observations: int, legs: int, counted: tuple[int, int] | None) -> np.ndarray:
     """(T,) int64."""
     lines.check_width(2)
+    if not len(lines):
+        raise lines.fault(0, "it has no trajectory")
     names, lengths = lines.texts(0), lines.column(1)
     if len(set(names)) != len(names):
-        repeated = len(names) - 1 - np.unique(names[::-1], return_index=True)[1]
-        row = np.setdiff1d(np.arange(len(names)), repeated)
-        raise lines.fault(row[0], f"trajectory {names[row[0]]} is there more than once")
+        first_of_each = np.unique(names, return_index=True)[1]
+        row = np.setdiff1d(np.arange(len(names)), first_of_each)[0]
+        raise lines.fault(row, f"trajectory {names[row]} is there more than once")
     lines.refuse(lengths < 1, "a trajectory has no observation")
     for file, given, sums in (
         ("observations.txt", observations, np.cumsum(lengths)),
         ("paths.txt", legs, np.cumsum(lengths - 1)),
     ):
-        if not len(sums) or sums[-1] != given:
+        if sums[-1] != given:
+            # The line with which there are too many, or else the last.
             row = min(int(np.searchsorted(sums, given, side="right")), len(sums) - 1)
-            total = int(sums[-1]) if len(sums) else 0
-            raise lines.fault(row, f"up to the last line, {total} lines of {file} are announced, and it has {given}")
+            raise lines.fault(row, f"in all, {sums[-1]} lines of {file} are announced, and it has {given}")
     low, high = counted or (0, np.inf)
     valid = int(((lengths >= low) & (lengths <= high)).sum())
     if valid < FEWEST:

@@ -47,7 +47,7 @@ _MOST_TURNS = 100
 
 @dataclass(frozen=True, eq=False)
 class Roads:
-    """Places of the nodes (N, 2), edges (2, E) in the order of their sources, and about how far it is to a neighbour."""
+    """Places of the nodes (N, 2), edges (2, E) in the order of their sources, and about how far a neighbour is."""
 
     places: np.ndarray
     edges: np.ndarray
