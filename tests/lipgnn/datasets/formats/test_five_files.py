@@ -111,6 +111,9 @@ FAULTS = {
     "a trajectory twice": ("lengths", 3, "101\t4", 3, "trajectory 101 is there more than once"),
     "a length too large": ("lengths", 10, "109\t5", 10, "41 lines of observations.txt are announced, and it has 40"),
     "a length too small": ("lengths", 10, "109\t3", 10, "39 lines of observations.txt are announced, and it has 40"),
+    "a length that is huge": ("lengths", 3, f"102\t{2**62}", 3, "a trajectory is longer than observations.txt"),
+    "no edges, of many features": ("edges", 1, f"0\t{10**14}", 1, "0 lines are announced, and 8 follow"),
+    "a header of many digits": ("edges", 1, "8\t" + "1" * 5000, 1, "is not two whole numbers"),
     "an observation of nowhere": ("observations", 7, "8\t.5\t0\t.5", 7, "node 8 is none of 0 to 7"),
     "weights that sum to less": ("observations", 7, "0\t.5\t1\t.25", 7, "its weights sum to 0.75 and not to 1"),
     "weights that sum to more": ("observations", 7, "0\t.5\t1\t.502", 7, "its weights sum to 1.002 and not to 1"),
@@ -152,6 +155,31 @@ def test_a_file_that_is_missing_or_empty_or_binary_is_named(folder, file):
     path.unlink()
     with pytest.raises(DataError, match=f"{file}.txt.*No such file"):
         read_five_files(folder)
+
+
+@pytest.mark.parametrize("file", ["nodes", "edges", "observations", "paths"])
+def test_a_file_of_a_header_alone_is_refused_whatever_it_announces(folder, file):
+    (folder / f"{file}.txt").write_text(f"0\t{10**14}\n")
+    with pytest.raises(DataError, match=f"{file}.txt': line 1: it has no lines below its header"):
+        read_five_files(folder)
+
+
+def test_a_byte_that_changed_is_read_or_refused(folder):
+    """Never anything else, however little is right."""
+    draw, files = np.random.RandomState(0), sorted(folder.iterdir())
+    refused = 0
+    for turn in range(200):
+        path = files[turn % len(files)]
+        content = bytearray(path.read_bytes())
+        whole = bytes(content)
+        content[draw.randint(len(content))] = b"0123456789-.e\t\n\r \xff"[draw.randint(18)]
+        path.write_bytes(content)
+        try:
+            read_five_files(folder)
+        except DataError as error:
+            refused += path.name in error.message or "lengths.txt" in error.message or "paths.txt" in error.message
+        path.write_bytes(whole)
+    assert refused > 100
 
 
 def test_padding_may_repeat_a_node(folder):
