@@ -69,8 +69,8 @@ def evaluate(saved: SavedModel, dataset: TaskData, device: torch.device) -> Eval
         confusion = confusion.tolist()
     if network.has_attention:
         whole = batches.whole()
-        graph = whole.graph
-        attention = network.attention(graph, whole.features)
+        graph = network.layer_graph(whole.graph)
+        attention = network.attention(whole.graph, whole.features)
         edges = attended(network.blocks[0].parts, graph)
         found_entropy = (attention_entropy(edges, spread_of(graph, weights)).item() for weights in attention)
         entropy = [None if math.isnan(value) else value for value in found_entropy]

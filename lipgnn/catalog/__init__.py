@@ -20,6 +20,7 @@ from lipgnn.catalog.layers import MODELS, LayerEntry, models_with
 from lipgnn.catalog.network import (
     ACTIVATIONS,
     BIASES,
+    DROPOUT_PLACES,
     INITS,
     JUMPS,
     KERNELS,
@@ -68,6 +69,7 @@ __all__ = [
     "CLASSES",
     "DATASETS",
     "DOT_PRODUCT",
+    "DROPOUT_PLACES",
     "DYNAMIC",
     "EDGES_ALONE",
     "FEATURE_FORMS",

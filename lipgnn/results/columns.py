@@ -36,8 +36,12 @@ RESULT_FIELDS = (
     "command",
 )
 COLUMNS = (*FIELDS, *RESULT_FIELDS, *MEASURES)
-# What runs of one task have alone: options and further numbers. A file without such runs need not have these columns.
-OF_ONE_TASK = (*(name for name, field in FIELDS.items() if "task" in field.metadata), *MEASURES)
+# What a file need not have a column for, with the value that a run then has: options that change nothing (see
+# `lipgnn.spec.options.option`), and what runs of one task have alone.
+OPTIONAL: dict[str, Any] = {
+    **{name: field.metadata["neutral"] for name, field in FIELDS.items() if "neutral" in field.metadata},
+    **dict.fromkeys(MEASURES),
+}
 RUN_ID = re.compile("[0-9a-f]{12}")
 KINDS: dict[str, type] = {
     **{name: {"str": str, "int": int, "float": float}[field.type] for name, field in FIELDS.items()},
@@ -48,7 +52,7 @@ KINDS: dict[str, type] = {
 # The numbers of a run that a table can show, and those among them that are of the metric of its data.
 VALUES = tuple(name for name in (*RESULT_FIELDS, *MEASURES) if KINDS[name] is not str)
 SCORES = tuple(name for name in VALUES if name.endswith("_score"))
-_REQUIRED = (*(name for name in FIELDS if name not in OF_ONE_TASK), "run_id", "status")
+_REQUIRED = (*(name for name in FIELDS if name not in OPTIONAL), "run_id", "status")
 # Whole numbers are below it, as those of other programs are.
 _MOST = 2**63
 
@@ -67,7 +71,7 @@ def checked(raw: Row, place: str, remedy: str) -> Row:
     row = {}
     for name, kind in KINDS.items():
         try:
-            value = raw.get(name) if name in OF_ONE_TASK else raw[name]
+            value = raw.get(name, OPTIONAL[name]) if name in OPTIONAL else raw[name]
             row[name] = value if type(value) is kind is str and value else _convert(kind, value)
         except KeyError:
             raise DataError(f"{place} has no {name!r}.", remedy) from None

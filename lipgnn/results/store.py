@@ -15,7 +15,7 @@ from typing import Any
 
 from lipgnn.errors import DataError, UsageError
 from lipgnn.files import remove_leftovers, to_csv_text, write_atomic
-from lipgnn.results.columns import COLUMNS, OF_ONE_TASK, RUN_ID
+from lipgnn.results.columns import COLUMNS, OPTIONAL, RUN_ID
 from lipgnn.results.run import Run, read_result
 from lipgnn.spec.run import FIELDS
 
@@ -126,10 +126,10 @@ class Store:
 
 
 def to_csv(rows: Iterable[dict[str, Any]]) -> bytes:
-    """Results as the CSV file that reports read; what runs of one task have alone is in it where some have it."""
+    """Results as the CSV file that reports read, with optional columns where some run needs them."""
     rows = list(rows)
-    own = {name for name in OF_ONE_TASK if any(row.get(name) is not None for row in rows)}
-    columns = [name for name in COLUMNS if name not in OF_ONE_TASK or name in own]
+    own = {name for name, usual in OPTIONAL.items() if any(row.get(name, usual) != usual for row in rows)}
+    columns = [name for name in COLUMNS if name not in OPTIONAL or name in own]
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()

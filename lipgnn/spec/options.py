@@ -30,7 +30,9 @@ def option(group: str, default: Any, description: str, **limits: Any) -> Any:
     group : one of GROUPS.
     limits : choices, low, high (both included), below (excluded); `or_number`, the type of number that may stand in
         the place of text, and `word`, that text where it is not the default; `catalog`, the dictionary of entries that
-        describes the choices; `names`, the dictionaries that describe what a text is joined from.
+        describes the choices; `names`, the dictionaries that describe what a text is joined from; `neutral`, the value
+        that changes nothing, of an option that is younger than others: with it a run has the id that it had before,
+        and results need no column for it.
     """
     if "catalog" in limits:
         limits.setdefault("choices", limits["catalog"])
@@ -46,7 +48,7 @@ def task_option(task: str, default: Any, description: str, **limits: Any) -> Any
     default : for runs of the task.
     limits : as those of `option`.
     """
-    return option(task, None, description, task=task, own_default=default, **limits)
+    return option(task, None, description, task=task, own_default=default, neutral=None, **limits)
 
 
 def default_of(option: Field) -> Any:

@@ -16,6 +16,7 @@ from lipgnn.catalog import (
     AUTO_METRIC,
     FEATURE_FORMS,
     METRICS,
+    MODELS,
     PATH_LOSSES,
     PREDICTIONS,
     TRANSITIONS,
@@ -111,6 +112,11 @@ class RunSpec(NetworkSpec):
         object.__setattr__(self, "split", split_name(self.dataset, self.split))
         own = task_name(self.dataset)
         self._settle_task_options(own)
+        if (of := MODELS[self.model].task) not in (None, own):
+            raise UsageError(
+                f"Model {self.model!r} is of task {of}, and data set {self.dataset!r} is of {own}.",
+                "Use another --model.",
+            )
         task = find_task(own)
         if self.metric == AUTO_METRIC:
             # A name, so that one run has one id; of data that is known by its file alone, `measured` finds it.
@@ -167,20 +173,26 @@ class RunSpec(NetworkSpec):
     def run_id(self, fingerprint: str) -> str:
         """12 hex digits: the hash of what is computed, on which data.
 
-        Where and how it is computed (`HOW`) is left out.
+        Where and how it is computed (`HOW`) is left out, and so are options that change nothing: a new option, or a
+        task with options of its own, changes no id.
 
         Parameters
         ----------
         fingerprint : of the data set, which also covers the split.
         """
-        # What other tasks have for options is no part of it, so that a new task changes no id.
-        what = {key: value for key, value in self.to_dict().items() if key not in HOW and value is not None}
+        what = {key: value for key, value in self.to_dict().items() if key not in HOW and not is_neutral(key, value)}
         content = {"schema": SCHEMA, "fingerprint": fingerprint, "spec": what}
         canonical = json.dumps(content, sort_keys=True, allow_nan=False)
         return sha256(canonical.encode())[:12]
 
 
 FIELDS = {one.name: one for group in GROUPS for one in fields(RunSpec) if one.metadata["group"] == group}
+
+
+def is_neutral(name: str, value: Any) -> bool:
+    """Whether an option that is younger than others has the value that changes nothing."""
+    limits = FIELDS[name].metadata
+    return "neutral" in limits and limits["neutral"] == value
 
 
 def parse_value(name: str, value: Any) -> Any:

@@ -95,7 +95,7 @@ class NeighborsMatch(Task):
         from lipgnn.nn import KeyValueEmbedding
 
         def encoder(spec: RunSpec, size: int) -> KeyValueEmbedding:
-            return KeyValueEmbedding(size, spec.width, spec.dropout)
+            return KeyValueEmbedding(size, spec.width, spec.input_dropout)
 
         network = DeepGNN(spec, num_features, num_classes, encoder=encoder, head=unbiased_head)
         return network.to(getattr(torch, spec.dtype))

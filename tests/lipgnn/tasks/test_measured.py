@@ -103,5 +103,5 @@ def test_a_part_of_one_kind_is_refused_before_anything_is_computed(grid, part, l
 
 
 def test_nodes_do_not_walk(grid):
-    with pytest.raises(UsageError, match="choice accuracy is of walks along edges, and data set .* has none"):
+    with pytest.raises(UsageError, match=r"choice accuracy is of walks along edges, and data set .* has none"):
         measured(RunSpec(dataset="minesweeper:6", metric="choice-accuracy"), grid)
