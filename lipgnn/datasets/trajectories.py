@@ -89,8 +89,7 @@ def made(
 
     Parameters
     ----------
-    node_features, edge_features : (N, Fn) and (E, Fe), as they are given.
-    edges : (2, E), sources and targets.
+    node_features, edges, edge_features : (N, Fn), (2, E) sources and targets, and (E, Fe), as they are given.
     lengths : (T,), how many observations every trajectory has; they follow each other in `observed_nodes`.
     observed_weights : (O, k); the weights of an observation are divided by their sum.
     leg_edges, leg_lengths : the edges of all legs, and (O − T,) how many of them each leg has, in their order.
@@ -99,14 +98,7 @@ def made(
     num_nodes, given = len(node_features), edges.shape[1]
     split = split_in_order(lengths, counted)
     raw = (node_features, edges, edge_features, observed_nodes, observed_weights, lengths, leg_edges, leg_lengths)
-    dead = np.flatnonzero(np.bincount(edges[0], minlength=num_nodes) == 0)
-    sources, targets = np.concatenate([edges, np.stack([dead, dead])], axis=1).astype(np.int64)
-    loops = np.full((len(dead), edge_features.shape[1]), LOOP_FEATURE)
-    first_observation = _starts(lengths)
-    per_observation = np.zeros(first_observation[-1], dtype=np.int64)
-    last = np.zeros(len(per_observation), dtype=bool)
-    last[first_observation[1:] - 1] = True
-    per_observation[~last] = leg_lengths
+    (sources, targets), edge_features = _with_loops(num_nodes, edges, edge_features)
     return PathDataset(
         name=name,
         fingerprint=_fingerprint(*raw, coordinates, *split.parts.values()),
@@ -116,13 +108,13 @@ def made(
         coordinates=coordinates,
         sources=sources,
         targets=targets,
-        edge_features=standardized(np.concatenate([edge_features, loops]), given),
+        edge_features=standardized(edge_features, given),
         given_edges=given,
         observed_nodes=observed_nodes.astype(np.int64),
         observed_weights=observed_weights / observed_weights.sum(axis=1, keepdims=True),
-        first_observation=first_observation,
+        first_observation=_starts(lengths),
         leg_edges=leg_edges.astype(np.int64),
-        first_leg_edge=_starts(per_observation),
+        first_leg_edge=_starts(_per_observation(lengths, leg_lengths)),
     )
 
 
@@ -149,6 +141,23 @@ def standardized(values: np.ndarray, given: int) -> np.ndarray:
     varies = known.max(axis=0) > known.min(axis=0)
     deviation = np.where(varies, known.std(axis=0), 1.0)
     return np.where(varies, (values - known.mean(axis=0)) / deviation, 0.0).astype(np.float32)
+
+
+def _with_loops(num_nodes: int, edges: np.ndarray, edge_features: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Edges and their features, and behind them a self-loop for every node without an outgoing edge."""
+    dead = np.flatnonzero(np.bincount(edges[0], minlength=num_nodes) == 0)
+    loops = np.full((len(dead), edge_features.shape[1]), LOOP_FEATURE)
+    ends = np.concatenate([edges, np.stack([dead, dead])], axis=1).astype(np.int64)
+    return ends, np.concatenate([edge_features, loops])
+
+
+def _per_observation(lengths: np.ndarray, leg_lengths: np.ndarray) -> np.ndarray:
+    """(O,): the length of the leg from every observation, and 0 from the last of a trajectory."""
+    goes_on = np.ones(lengths.sum(), dtype=bool)
+    goes_on[np.cumsum(lengths) - 1] = False
+    legs = np.zeros(len(goes_on), dtype=np.int64)
+    legs[goes_on] = leg_lengths
+    return legs
 
 
 def _starts(lengths: np.ndarray) -> np.ndarray:

@@ -48,11 +48,11 @@ def read_five_files(path: Path, *, name: str | None = None) -> PathDataset:
     files = {file: path / f"{file}.txt" for file in PATH_FILES}
     if not files["edges"].exists() and (path / f"{EDGES_ALONE}.txt").exists():
         files["edges"] = path / f"{EDGES_ALONE}.txt"
-    node_features = _nodes(NumberLines(files["nodes"], header=True))
-    edges, edge_features = _edges(NumberLines(files["edges"], header=True), len(node_features))
-    observations = NumberLines(files["observations"], header=True)
+    node_features = _nodes(_under_header(files["nodes"]))
+    edges, edge_features = _edges(_under_header(files["edges"]), len(node_features))
+    observations = _under_header(files["observations"])
     observed_nodes, observed_weights = _observations(observations, len(node_features), known.cut_weights)
-    legs = NumberLines(files["paths"], header=True)
+    legs = _under_header(files["paths"])
     lengths = _lengths(NumberLines(files["lengths"], header=False), len(observations), len(legs), known.counted)
     leg_edges = _legs(legs, edges, lengths)
     placed = _are_coordinates(node_features)
@@ -81,11 +81,16 @@ class FiveFiles:
         return is_path_folder(path)
 
 
+def _under_header(path: Path) -> NumberLines:
+    lines = NumberLines(path, header=True)
+    if not len(lines):
+        raise lines.fault(-1, "it has no lines below its header")
+    return lines
+
+
 def _nodes(lines: NumberLines) -> np.ndarray:
     """(N, F) float64."""
     width = lines.header[1]
-    if not len(lines):
-        raise lines.fault(-1, "a graph without nodes leaves nothing to learn from")
     lines.check_width(1 + width)
     _check_ids(lines)
     return lines.reals(range(1, 1 + width))
@@ -124,20 +129,23 @@ def _observations(lines: NumberLines, num_nodes: int, cut: bool) -> tuple[np.nda
 def _lengths(lines: NumberLines, observations: int, legs: int, counted: tuple[int, int] | None) -> np.ndarray:
     """(T,) int64."""
     lines.check_width(2)
+    if not len(lines):
+        raise lines.fault(0, "it has no trajectory")
     names, lengths = lines.texts(0), lines.column(1)
     if len(set(names)) != len(names):
-        repeated = len(names) - 1 - np.unique(names[::-1], return_index=True)[1]
-        row = np.setdiff1d(np.arange(len(names)), repeated)
-        raise lines.fault(row[0], f"trajectory {names[row[0]]} is there more than once")
+        first_of_each = np.unique(names, return_index=True)[1]
+        row = np.setdiff1d(np.arange(len(names)), first_of_each)[0]
+        raise lines.fault(row, f"trajectory {names[row]} is there more than once")
     lines.refuse(lengths < 1, "a trajectory has no observation")
+    lines.refuse(lengths > observations, f"a trajectory is longer than observations.txt with its {observations} lines")
     for file, given, sums in (
         ("observations.txt", observations, np.cumsum(lengths)),
         ("paths.txt", legs, np.cumsum(lengths - 1)),
     ):
-        if not len(sums) or sums[-1] != given:
+        if sums[-1] != given:
+            # The line with which there are too many, or else the last.
             row = min(int(np.searchsorted(sums, given, side="right")), len(sums) - 1)
-            total = int(sums[-1]) if len(sums) else 0
-            raise lines.fault(row, f"up to the last line, {total} lines of {file} are announced, and it has {given}")
+            raise lines.fault(row, f"in all, {sums[-1]} lines of {file} are announced, and it has {given}")
     low, high = counted or (0, np.inf)
     valid = int(((lengths >= low) & (lengths <= high)).sum())
     if valid < FEWEST:

@@ -14,6 +14,8 @@ from lipgnn.errors import DataError
 
 # Neither nan nor inf, nor what Python takes for a number beyond C: blanks, 1_000, digits of other scripts.
 _FOREIGN = re.compile(r"[^0-9eE+\-.\t\n]")
+_HEADER = re.compile(r"(\d{1,15})\t(\d{1,15})", re.ASCII)
+_SHOWN = 40
 _LARGEST = float(np.finfo(np.float32).max)
 
 
@@ -81,7 +83,7 @@ class NumberLines:
         if too_large.any():
             row, column = np.argwhere(too_large)[0]
             cell = self._cells[row * self._width() + places[column]]
-            raise self.fault(row, f"{cell} is too large a number")
+            raise self.fault(row, f"{cell[:_SHOWN]} is too large a number")
         return table
 
     def everything(self) -> np.ndarray:
@@ -101,17 +103,16 @@ class NumberLines:
                 try:
                     np.array(cell, dtype=dtype)
                 except (ValueError, OverflowError) as error:
-                    raise self.fault(row, f"{cell!r} is not {wanted}") from error
+                    raise self.fault(row, f"{cell[:_SHOWN]!r} is not {wanted}") from error
             raise
 
     def _width(self) -> int:
         return int(self.counts[0]) if len(self) else 1
 
     def _read_header(self, line: str) -> tuple[int, int]:
-        cells = line.split("\t")
-        if len(cells) != 2 or not all(cell.isdecimal() for cell in cells):
-            raise _at(self.path, 1, f"{line!r} is not two whole numbers")
-        return int(cells[0]), int(cells[1])
+        if not (match := _HEADER.fullmatch(line)):
+            raise _at(self.path, 1, f"{line[:_SHOWN]!r} is not two whole numbers")
+        return int(match[1]), int(match[2])
 
 
 def _text(path: Path) -> str:
@@ -127,7 +128,7 @@ def _text(path: Path) -> str:
         start, end = found.start(), found.end()
         line = text[text.rfind("\n", 0, start) + 1 :].partition("\n")[0]
         cell = next((cell for cell in line.split("\t") if _FOREIGN.search(cell)), text[start:end])
-        raise _at(path, text.count("\n", 0, start) + 1, f"{cell[:40]!r} is not a number")
+        raise _at(path, text.count("\n", 0, start) + 1, f"{cell[:_SHOWN]!r} is not a number")
     return text
 
 
