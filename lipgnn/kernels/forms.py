@@ -191,4 +191,19 @@ FORMS = {
         whole="width threads",
     ),
     "summary": form({"values": "size", "result": "float64 3"}, whole="size threads"),
+    "walk_steps": form(
+        {
+            "spans": "int64 windows 3",
+            "edge": "int64 entries",
+            "logits": "choices",
+            "start": "rows",
+            "result": "rows",
+            "lost": "int64 windows",
+            "grad_result": "rows",
+            "grad_logits": "choices",
+            "grad_start": "rows",
+        },
+        order="order",
+        whole="windows choices threads",
+    ),
 }

@@ -7,11 +7,11 @@ number of steps of its own, lie side by side as one graph.
 from lipgnn.walks.best import best_nodes, hits
 from lipgnn.walks.choices import log_choices, log_continuing
 from lipgnn.walks.graph import WalkGraph, continuations_size
+from lipgnn.walks.mass import walk
 from lipgnn.walks.paths import EdgePaths, choice_hits, path_log_likelihood
 from lipgnn.walks.samples import Samples, sample_paths
 from lipgnn.walks.scopes import SideBySide, lay_side_by_side, reachable, upstream
 from lipgnn.walks.segments import segment_sums
-from lipgnn.walks.walk import walk
 
 __all__ = [
     "EdgePaths",

@@ -41,7 +41,8 @@ def log_continuing(graph: WalkGraph, logits: torch.Tensor) -> torch.Tensor:
     (E,)
     """
     check_logits(graph, logits)
-    before, after = graph.options(graph.targets, graph.sources)
+    first, after = graph.continuations
+    before = torch.arange(graph.num_edges, device=after.device).repeat_interleave(first.diff())
     return segment_log_sum_exp(logits[after], before, graph.num_edges)
 
 

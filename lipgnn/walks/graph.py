@@ -9,6 +9,7 @@ from typing import NamedTuple
 import torch
 
 from lipgnn.errors import DataError, unknown_name
+from lipgnn.kernels.walking import WalkOrder
 from lipgnn.walks.segments import entries_of, starts_of
 
 PLAIN, NON_BACKTRACKING = KINDS = ("plain", "nb")
@@ -167,12 +168,34 @@ class WalkGraph:
         return Moves(new_first, origin, to, to, closed.nonzero()[:, 0])
 
     def walking(self, kind: str) -> list[tuple[int, int]]:
-        """For every step how many states, and how many moves, are of windows that still walk; the first ones are."""
-        last = int(self.horizons[0]) if self.num_windows else 0
-        windows = (self.horizons[None] > torch.arange(last, device=self.horizons.device)[:, None]).sum(1)
-        state_window = self.node_window if kind == PLAIN else self.node_window[self.sources]
-        states = starts_of(state_window, self.num_windows)[windows]
+        """For every step how many states, and how many moves, are of windows that still walk; the first ones are.
+
+        The walk that does not turn back has its first step, from nodes onto edges, behind it.
+        """
+        steps = self._steps(kind)
+        last = int(steps[0]) if self.num_windows else 0
+        windows = (steps > torch.arange(last, device=steps.device)[:, None]).sum(1)
+        states = self._first_state(kind)[windows]
         return list(zip(states.tolist(), self.moves(kind).first[states].tolist(), strict=True))
+
+    def order(self, kind: str) -> WalkOrder:
+        """The moves of a walk as compiled code wants them, made once."""
+        if kind not in self._orders:
+            moves = self.moves(kind)
+            parts = (moves.first, moves.to, moves.edge, self.num_edges, self._first_state(kind), self._steps(kind))
+            self._orders[kind] = WalkOrder.checked(*parts)
+        return self._orders[kind]
+
+    @functools.cached_property
+    def _orders(self) -> dict[str, WalkOrder]:
+        return {}
+
+    def _steps(self, kind: str) -> torch.Tensor:
+        return self.horizons if kind == PLAIN else (self.horizons - 1).clamp(min=0)
+
+    def _first_state(self, kind: str) -> torch.Tensor:
+        """(B + 1,): the states of window w are first[w] to first[w + 1]."""
+        return starts_of(self.node_window if kind == PLAIN else self.node_window[self.sources], self.num_windows)
 
 
 def continuations_size(sources: torch.Tensor, targets: torch.Tensor, num_nodes: int) -> int:

@@ -99,10 +99,10 @@ def _check(graph: WalkGraph, path: EdgePaths) -> None:
         ("previous", path.previous, -1, graph.num_edges),
         ("window", path.window, 0, path.count),
     ):
-        if numbers.shape != path.edges.shape or (
-            len(numbers) and not least <= int(numbers.min()) <= int(numbers.max()) < count
-        ):
+        if numbers.shape != path.edges.shape:
+            raise DataError(f"A path has {len(path.edges)} edges, and {name} of {len(numbers)}.")
+        if len(numbers) and not least <= int(numbers.min()) <= int(numbers.max()) < count:
             raise DataError(
-                f"The {name} of a path must be {tuple(path.edges.shape)} numbers from {least} to {count - 1}, and are "
-                f"{tuple(numbers.shape)}, from {int(numbers.min())} to {int(numbers.max())}."
+                f"The {name} of a path must be numbers from {least} to {count - 1}, and go from "
+                f"{int(numbers.min())} to {int(numbers.max())}."
             )

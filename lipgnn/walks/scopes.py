@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 import torch
+from torch.utils.weak import WeakTensorKeyDictionary
 
 from lipgnn.errors import DataError
 from lipgnn.walks.graph import WalkGraph
@@ -24,6 +25,17 @@ class Pairs(NamedTuple):
     windows: torch.Tensor
     nodes: torch.Tensor
     distance: torch.Tensor
+
+    def of_windows(self, windows: torch.Tensor) -> Pairs:
+        """The pairs of some windows, which are then numbered 0, 1, …; so what was searched for once serves any batch.
+
+        Parameters
+        ----------
+        windows : (b,), in any order.
+        """
+        count = 1 + max(int(numbers.max()) if len(numbers) else -1 for numbers in (windows, self.windows))
+        place, entry = entries_of(starts_of(self.windows, count), windows)
+        return Pairs(place, self.nodes[entry], self.distance[entry])
 
 
 @dataclass(frozen=True)
@@ -85,8 +97,8 @@ def reachable(
     start_nodes, start_windows : (P,), where walkers start, in any order.
     horizons : (B,), the number of steps of every window; from one of 0 steps nothing is needed.
     """
-    first, other = _neighbours(sources, targets, num_nodes)
-    return _spread(first, other, start_nodes, start_windows, horizons - 1)
+    first, edges = _by_end(sources, num_nodes)
+    return _spread(first, targets[edges], start_nodes, start_windows, horizons - 1)
 
 
 def upstream(
@@ -101,10 +113,10 @@ def upstream(
 
     So many layers of an encoder look at no other nodes.
     """
-    first, other = _neighbours(targets, sources, num_nodes)
+    first, edges = _by_end(targets, num_nodes)
     windows = int(pair_windows.max()) + 1 if len(pair_windows) else 0
     limits = torch.full((windows,), hops, dtype=torch.int64, device=sources.device)
-    return _spread(first, other, pair_nodes, pair_windows, limits)
+    return _spread(first, sources[edges], pair_nodes, pair_windows, limits)
 
 
 def lay_side_by_side(
@@ -127,23 +139,58 @@ def lay_side_by_side(
     horizons : (B,), descending.
     closed : windows and nodes that are part of the graph whether or not an edge leads there.
     """
-    senders = (pairs[0] * num_nodes + pairs[1]).unique()
-    by_source = torch.argsort(sources, stable=True)
-    first = starts_of(sources, num_nodes)
+    senders = _ascending(pairs[0] * num_nodes + pairs[1])
+    first, by_source = _by_end(sources, num_nodes)
     place, entry = entries_of(first, senders % num_nodes)
-    edge = by_source[entry]
-    tails = senders[place]
+    edge, tails = by_source[entry], senders[place]
     heads = tails - tails % num_nodes + targets[edge]
-    further = [closed[0] * num_nodes + closed[1]] if closed else []
-    keys = torch.cat([senders, heads, *further]).unique()
-    graph = WalkGraph(
-        torch.searchsorted(keys, tails), torch.searchsorted(keys, heads), len(keys), keys // num_nodes, horizons
-    )
+    within, at = _places(senders, heads)
+    outside = [heads[~within]]
+    if closed:
+        keys = closed[0] * num_nodes + closed[1]
+        outside.append(keys[~_places(senders, keys)[0]])
+    others = torch.cat(outside).unique()
+    # Both lists ascend: in the common one a number is behind those of its own list and the smaller ones of the other.
+    sender_number = torch.arange(len(senders), device=senders.device) + torch.searchsorted(others, senders)
+    other_number = torch.arange(len(others), device=senders.device) + torch.searchsorted(senders, others)
+    head_number = torch.empty_like(heads)
+    head_number[within] = sender_number[at[within]]
+    head_number[~within] = other_number[torch.searchsorted(others, heads[~within])]
+    keys = torch.empty(len(senders) + len(others), dtype=torch.int64, device=senders.device)
+    keys[sender_number], keys[other_number] = senders, others
+    graph = WalkGraph(sender_number[place], head_number, len(keys), keys // num_nodes, horizons)
     return SideBySide(graph, keys % num_nodes, edge, num_nodes)
 
 
-def _neighbours(near: torch.Tensor, far: torch.Tensor, num_nodes: int) -> tuple[torch.Tensor, torch.Tensor]:
-    return starts_of(near, num_nodes), far[torch.argsort(near, stable=True)]
+class _Order(NamedTuple):
+    version: int
+    first: torch.Tensor
+    edges: torch.Tensor
+
+
+# The edges of a whole graph by one of their ends, as long as the array of these ends lives.
+_made = WeakTensorKeyDictionary()
+
+
+def _by_end(ends: torch.Tensor, num_nodes: int) -> tuple[torch.Tensor, torch.Tensor]:
+    """(first (N + 1,), edge (E,)): the edges of node v are edge[first[v] : first[v + 1]], ascending; made once."""
+    known = _made.get(ends)
+    if known is None or known.version != ends._version or len(known.first) != num_nodes + 1:
+        known = _made[ends] = _Order(ends._version, starts_of(ends, num_nodes), torch.argsort(ends, stable=True))
+    return known.first, known.edges
+
+
+def _ascending(keys: torch.Tensor) -> torch.Tensor:
+    """Every number once, ascending."""
+    return keys if bool((keys.diff() > 0).all()) else keys.unique()
+
+
+def _places(keys: torch.Tensor, wanted: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Whether numbers are in an ascending list, and where."""
+    if not len(keys):
+        return torch.zeros_like(wanted, dtype=torch.bool), wanted
+    place = torch.searchsorted(keys, wanted).clamp(max=len(keys) - 1)
+    return keys[place] == wanted, place
 
 
 def _spread(
@@ -154,30 +201,31 @@ def _spread(
     Every pair is looked at once, with its edges.
     """
     size = len(first) - 1
-    distance = torch.full((len(limits) * size,), -1, dtype=torch.int32, device=nodes.device)
-    winner = torch.empty_like(distance)
-    found = (windows * size + nodes)[limits[windows] >= 0]
+    # What is not found yet has −1; what is found has the number that it was found with, and its distance in the end.
+    mark = torch.full((len(limits) * size,), -1, dtype=torch.int32, device=nodes.device)
+    found, levels = (windows * size + nodes)[limits[windows] >= 0], []
     for step in range(int(limits.max()) + 1 if len(limits) else 0):
         if step:
             going = found[limits[found // size] >= step]
             place, entry = entries_of(first, going % size)
-            going = going[place]
-            found = going - going % size + other[entry]
-            found = found[distance[found] < 0]
-        # Of equal ones one is left, whichever it is.
-        number = torch.arange(len(found), dtype=torch.int32, device=found.device)
-        winner[found] = number
-        found = found[winner[found] == number]
-        distance[found] = step
+            found = (going - going % size)[place] + other[entry]
+            found = found[mark[found] < 0]
         if not len(found):
             break
-    keys = (distance >= 0).nonzero()[:, 0]
-    return Pairs(keys // size, keys % size, distance[keys].long())
+        # Of equal ones one is left, whichever it is.
+        number = torch.arange(len(found), dtype=torch.int32, device=found.device)
+        mark[found] = number
+        found = found[mark[found] == number]
+        levels.append(found)
+    for step, level in enumerate(levels):
+        mark[level] = step
+    keys = (mark >= 0).nonzero()[:, 0]
+    return Pairs(keys // size, keys % size, mark[keys].long())
 
 
 def _find(keys: torch.Tensor, wanted: torch.Tensor) -> torch.Tensor:
     """The places of numbers in an ascending list."""
-    place = torch.searchsorted(keys, wanted)
-    if len(wanted) and (not len(keys) or bool((keys[place.clamp(max=len(keys) - 1)] != wanted).any())):
+    there, place = _places(keys, wanted)
+    if not bool(there.all()):
         raise DataError("A node or edge was asked for that is not part of the graph.", "Cut it no closer.")
     return place

@@ -8,6 +8,7 @@
 #include "smoothness.h"
 #include "sparse_product.h"
 #include "summary.h"
+#include "walk_steps.h"
 
 namespace lipgnn {
 
@@ -46,10 +47,12 @@ LIPGNN_EXPORT_SIZE(row_measures, RowMeasures)
 LIPGNN_EXPORT_SIZE(smoothness, Smoothness)
 LIPGNN_EXPORT_SIZE(sparse_product, SparseProduct)
 LIPGNN_EXPORT_SIZE(summary, Summary)
+LIPGNN_EXPORT_SIZE(walk_steps, WalkSteps)
 
-#define LIPGNN_EXPORT_ELU(type, suffix)                                                                                    \
-  extern "C" void residual_elu_forward_##suffix(const lipgnn::ResidualElu<type>* a) { lipgnn::residual_elu_forward(*a); } \
-  extern "C" void residual_elu_backward_##suffix(const lipgnn::ResidualElu<type>* a) { lipgnn::residual_elu_backward(*a); }
+// What has a function of its own for either direction.
+#define LIPGNN_EXPORT_BOTH_WAYS(name, Arrays, type, suffix)                                             \
+  extern "C" void name##_forward_##suffix(const lipgnn::Arrays<type>* a) { lipgnn::name##_forward(*a); } \
+  extern "C" void name##_backward_##suffix(const lipgnn::Arrays<type>* a) { lipgnn::name##_backward(*a); }
 
 #define LIPGNN_EXPORT(name, Form, Arrays, type, suffix)                                                              \
   extern "C" void name##_forward_##suffix(const lipgnn::Arrays<type>* a) { lipgnn::run<lipgnn::Form>(*a, false); } \
@@ -71,5 +74,7 @@ LIPGNN_EXPORT_ONE_WAY(row_measures, RowMeasures)
 LIPGNN_EXPORT_ONE_WAY(smoothness, Smoothness)
 LIPGNN_EXPORT_ONE_WAY(sparse_product, SparseProduct)
 LIPGNN_EXPORT_ONE_WAY(summary, Summary)
-LIPGNN_EXPORT_ELU(float, float32)
-LIPGNN_EXPORT_ELU(double, float64)
+LIPGNN_EXPORT_BOTH_WAYS(residual_elu, ResidualElu, float, float32)
+LIPGNN_EXPORT_BOTH_WAYS(residual_elu, ResidualElu, double, float64)
+LIPGNN_EXPORT_BOTH_WAYS(walk_steps, WalkSteps, float, float32)
+LIPGNN_EXPORT_BOTH_WAYS(walk_steps, WalkSteps, double, float64)

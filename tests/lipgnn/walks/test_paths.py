@@ -96,11 +96,12 @@ def test_no_decisions_are_no_fault():
         ([8], [-1], [0], "The edges of a path must be"),
         ([0], [-2], [0], "The previous of a path must be"),
         ([0], [-1], [1], "The window of a path must be"),
-        ([0], [-1], [0, 0], "The window of a path must be"),
+        ([0], [-1], [0, 0], "A path has 1 edges, and window of 2"),
+        ([0], [], [0], "A path has 1 edges, and previous of 0"),
     ],
 )
 def test_refuses_numbers_that_there_are_not(edges, previous, window, words):
-    given = EdgePaths(torch.tensor(edges), torch.tensor(previous), torch.tensor(window), 1)
+    given = EdgePaths(torch.tensor(edges), torch.tensor(previous, dtype=torch.int64), torch.tensor(window), 1)
     with pytest.raises(DataError, match=words):
         path_log_likelihood(make(FOUR, 4), torch.zeros(8), given, "nb")
     with pytest.raises(UsageError, match="Unknown walk"):

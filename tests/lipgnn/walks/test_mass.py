@@ -6,15 +6,25 @@ import math
 
 import pytest
 import torch
-from hypothesis import given, settings
+from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from walkers import DEAD_END, FOUR, draw_logits, ends, make, random_edges
 
 from lipgnn.errors import DataError, UsageError
+from lipgnn.kernels import native
 from lipgnn.walks import WalkGraph, walk
 
 KINDS = ["plain", "nb"]
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-12}
+
+
+@pytest.fixture(autouse=True, params=["compiled", "torch"])
+def either(request, monkeypatch):
+    """Every test with what is compiled, and with torch's operations, which take its place where it is not."""
+    if request.param == "torch":
+        monkeypatch.setattr(native, "library", lambda: (None, "not asked for"))
+    elif native.library()[0] is None:
+        pytest.skip(native.library()[1])
 
 
 def start_of(nodes, seed=0, dtype=torch.float64):
@@ -35,7 +45,7 @@ def test_equals_every_path_added_up(kind, steps, edges, dtype):
     torch.testing.assert_close(found, expected, rtol=0, atol=TOLERANCE[dtype])
 
 
-@settings(max_examples=25, deadline=None)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.integers(1, 6), st.integers(0, 8), st.integers(0, 4), st.sampled_from(KINDS), st.integers(0, 2**31))
 def test_equals_every_path_added_up_on_any_graph(nodes, further, steps, kind, seed):
     edges = random_edges(seed, nodes, further)
@@ -164,6 +174,14 @@ def test_a_walker_that_cannot_go_on_is_a_fault_unless_it_has_arrived(kind):
         with pytest.raises(DataError, match="without an outgoing edge"):
             walk(make(edges, 3, steps), logits, torch.tensor(start), kind)
     assert walk(make(edges, 3, 0), logits, torch.tensor([0, 0, 1.0]), kind).tolist() == [0, 0, 1]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_not_a_number_stays_so(kind):
+    """It is no walker that cannot go on: whoever trains is to see that the run diverged."""
+    logits = torch.full((2,), torch.nan)
+    mass = walk(make([(0, 1), (1, 2)], 3, 2), logits, torch.tensor([1.0, 0, 0]), kind)
+    assert mass[2].isnan()
 
 
 def test_refuses_what_does_not_fit():
