@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from lipgnn.catalog import Entry
-from lipgnn.spec.options import GROUPS, type_of
+from lipgnn.spec.options import GROUPS, default_of, type_of
 from lipgnn.spec.presets import PRESETS
 from lipgnn.spec.run import FIELDS
 
@@ -105,7 +105,7 @@ def _options_of_fields(command: Command, fields: Mapping[str, Field], *, lists: 
             entries={name: entry for catalog in catalogs for name, entry in catalog.items()},
             default=None,
             metavar=_metavar(field) + (",…" if lists else ""),
-            help=f"{field.metadata['help']}  [default: {field.default}]",
+            help=f"{field.metadata['help']}  [default: {default_of(field)}]",
         )(command)
     return command
 
@@ -115,7 +115,7 @@ def _metavar(field: Field) -> str:
     if choices := field.metadata.get("choices"):
         return f"[{'|'.join(choices)}]"
     if number := field.metadata.get("or_number"):
-        return f"[{field.metadata.get('word', field.default)}|{_METAVARS[number]}]"
+        return f"[{field.metadata.get('word', default_of(field))}|{_METAVARS[number]}]"
     return _METAVARS[type_of(field)]
 
 

@@ -69,8 +69,8 @@ def evaluate(saved: SavedModel, dataset: TaskData, device: torch.device) -> Eval
         confusion = confusion.tolist()
     if network.has_attention:
         whole = batches.whole()
-        graph = whole.graph
-        attention = network.attention(graph, whole.features)
+        graph = network.layer_graph(whole.graph)
+        attention = network.attention(whole.graph, whole.features)
         edges = attended(network.blocks[0].parts, graph)
         found_entropy = (attention_entropy(edges, spread_of(graph, weights)).item() for weights in attention)
         entropy = [None if math.isnan(value) else value for value in found_entropy]
@@ -111,11 +111,10 @@ def _check_shape(saved: SavedModel, dataset: TaskData) -> None:
             f"The model was trained on {saved.spec.dataset!r}, and data set {dataset.name!r} is of another kind.",
             "Evaluate it on a data set of the same shape.",
         )
-    data = (dataset.num_features, dataset.num_classes)
-    if saved.shape != data:
+    if saved.shape != dataset.shape:
         raise DataError(
             f"The model takes {saved.shape[0]} features and {saved.shape[1]} classes; data set {dataset.name!r} has "
-            f"{data[0]} and {data[1]}.",
+            f"{dataset.shape[0]} and {dataset.shape[1]}.",
             "Evaluate it on a data set of the same shape.",
         )
 

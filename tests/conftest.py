@@ -169,7 +169,7 @@ def load_for():
 @pytest.fixture(scope="session")
 def result_row():
     """A run as results have it: result_row(norm="lip", seed=1, test_score=0.8); val_score is the same unless given."""
-    from lipgnn.catalog import SUMS_RECIPE
+    from lipgnn.catalog import MEASURES, SUMS_RECIPE
     from lipgnn.files import sha256, to_json
     from lipgnn.spec.run import RunSpec
 
@@ -198,6 +198,7 @@ def result_row():
             "threads": 1,
             "version": "0.1.0",
             "command": f"lipgnn train --seed {spec['seed']}",
+            **dict.fromkeys(MEASURES),
             **values,
         }
 

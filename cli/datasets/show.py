@@ -19,12 +19,10 @@ from lipgnn.errors import DataError
 @debug_option
 def list_(as_json: bool) -> int:
     """List the data sets that ship, and those in the data directory."""
-    from lipgnn.datasets import describe, read
-
     rows, unreadable = [], []
     for name, place, description in available():
         try:
-            facts = describe(read(name))
+            facts = facts_of(name)
         except DataError as error:
             unreadable.append(error.message)
             continue
@@ -33,7 +31,7 @@ def list_(as_json: bool) -> int:
                 "name": name,
                 "where": place,
                 **{key: facts[key] for key in ("nodes", "edges", "features")},
-                "classes": len(facts["classes"]),
+                "classes": len(facts["classes"]) if "classes" in facts else None,
                 "splits": list(facts["splits"]),
                 "description": description,
             }
@@ -65,13 +63,27 @@ def list_(as_json: bool) -> int:
 @debug_option
 def show(name: str, as_json: bool) -> int:
     """Describe a data set in numbers."""
-    from lipgnn.datasets import describe, read
-
-    source = read(name)
-    facts = describe(source)
+    facts = facts_of(name)
     if as_json:
         console.print_json(facts)
         return 0
+    if facts.get("task") == "paths":
+        _show_paths(name, facts)
+    else:
+        _show_nodes(name, facts)
+    return 0
+
+
+def facts_of(name: str) -> dict[str, Any]:
+    """The statistics of a data set, whether its nodes have classes or it has trajectories."""
+    from lipgnn.datasets import describe, read
+    from lipgnn.datasets.paths import has_trajectories, read_paths
+    from lipgnn.datasets.statistics import describe_paths
+
+    return describe_paths(read_paths(name)) if has_trajectories(name) else describe(read(name))
+
+
+def _show_nodes(name: str, facts: dict[str, Any]) -> None:
     kind = "directed" if facts["directed"] else "undirected"
     degree = facts["degree"]
     rows = [
@@ -101,7 +113,31 @@ def show(name: str, as_json: bool) -> int:
     split = [] if known else ["--split", next(iter(facts["splits"]), "random:0")]
     features = [] if facts["features"] else ["--features", "svd"]
     console.print_next(shlex.join(["lipgnn", "train", "--dataset", name, *split, *features]))
-    return 0
+
+
+def _show_paths(name: str, facts: dict[str, Any]) -> None:
+    seen, legs, degree = facts["observations"], facts["legs"], facts["out_degree"]
+    places = "with coordinates" if facts["coordinates"] else "without coordinates"
+    rows = [
+        ("nodes", f"{facts['nodes']:,} {places}"),
+        ("edges", f"{facts['edges']:,} directed; a self-loop is added at each dead end"),
+        ("dead ends", f"{facts['dead_ends']:,}"),
+        ("out-degree", f"{degree['min']} to {degree['max']}, median {degree['median']:g}, mean {degree['mean']:.2f}"),
+        ("features", f"of a node {facts['features']}, of an edge {facts['edge_features']}"),
+        ("trajectories", f"{facts['trajectories']:,}"),
+        (
+            "observations",
+            f"{seen['total']:,}, of a trajectory {seen['min']} to {seen['max']}, mean {seen['mean']:.2f}; "
+            f"each has up to {seen['nodes_each']} nodes",
+        ),
+        ("legs", f"{legs['total']:,}, of {legs['min']} to {legs['max']} edges, mean {legs['mean']:.2f}"),
+        *_split_rows(facts["splits"]),
+        ("in no part", f"{facts['left_out']:,}"),
+    ]
+    console.print_panel(facts["name"], rows)
+    for caution in cautions([name]):
+        console.note(f"Note: {caution}")
+    console.print_next(shlex.join(["lipgnn", "train", "--dataset", name]))
 
 
 @click.command("path")

@@ -36,8 +36,13 @@ def verify(names: tuple[str, ...], as_json: bool) -> int:
 
 def _verdict(name: str) -> dict[str, Any]:
     from lipgnn.datasets import identify, read
+    from lipgnn.datasets.paths import has_trajectories, read_paths
 
     try:
+        if has_trajectories(name):
+            data = read_paths(name)
+            detail = f"{data.num_nodes:,} nodes, {len(data.lengths):,} trajectories, fingerprint {data.fingerprint}"
+            return {"name": name, "verdict": "readable", "detail": detail}
         source = read(name)
         if name not in DATASETS or DATASETS[name].fingerprint is None:
             return {"name": name, **_compared(source, dataset_entry(name))}

@@ -117,7 +117,7 @@ def epoch(spec: RunSpec, dataset: Dataset, *, recorded: bool = False) -> Step:
 
 def diagnosis(spec: RunSpec, dataset: Dataset) -> Step:
     """A step that looks at a network as `lipgnn diagnose` does, on a graph of which nothing is known yet."""
-    network = find_task(dataset.task).network(spec, dataset.num_features, dataset.num_classes)
+    network = find_task(dataset.task).network(spec, *dataset.shape)
     data = WholeData.of(spec, dataset, CPU)
 
     def step() -> None:

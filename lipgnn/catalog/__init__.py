@@ -4,23 +4,23 @@ Every list of valid names in the program, its help texts, error messages and tab
 stands for a class says where it is ("module:Class"); it is imported when it is first needed.
 """
 
-from lipgnn.catalog.datasets import (
-    DATASETS,
-    FEATURE_FORMS,
-    UNDIRECTED,
+from lipgnn.catalog.dataset_entries import (
+    EDGES_ALONE,
+    PATH_FILES,
     DatasetEntry,
     FetchedEntry,
     FileEntry,
     OgbEntry,
-    cautions,
-    dataset_entry,
-    split_name,
+    PathsEntry,
+    is_path_folder,
 )
+from lipgnn.catalog.datasets import DATASETS, FEATURE_FORMS, UNDIRECTED, cautions, dataset_entry, split_name
 from lipgnn.catalog.entry import Entry, check_name
 from lipgnn.catalog.layers import MODELS, LayerEntry, models_with
 from lipgnn.catalog.network import (
     ACTIVATIONS,
     BIASES,
+    DROPOUT_PLACES,
     INITS,
     JUMPS,
     KERNELS,
@@ -43,27 +43,50 @@ from lipgnn.catalog.norms import (
     fused_norms,
     parse_norm,
 )
+from lipgnn.catalog.paths import PATH_LOSSES, PREDICTIONS, TRANSITIONS, WALKS
 from lipgnn.catalog.recipes import SUMS_RECIPE
-from lipgnn.catalog.tasks import AUTO_METRIC, METRICS, TASKS, MetricEntry, find_task, task_of
+from lipgnn.catalog.tasks import (
+    AUTO_METRIC,
+    CHOICES,
+    CLASSES,
+    MEASURES,
+    METRICS,
+    ORDER,
+    TASKS,
+    MeasureEntry,
+    MetricEntry,
+    find_task,
+    task_name,
+    task_of,
+)
 
 __all__ = [
     "ACTIVATIONS",
     "ADDITIVE",
     "AUTO_METRIC",
     "BIASES",
+    "CHOICES",
+    "CLASSES",
     "DATASETS",
     "DOT_PRODUCT",
+    "DROPOUT_PLACES",
     "DYNAMIC",
+    "EDGES_ALONE",
     "FEATURE_FORMS",
     "FEATURE_NORMS",
     "INITS",
     "JUMPS",
     "KERNELS",
+    "MEASURES",
     "METRICS",
     "MLPS",
     "MODELS",
     "NORM_PLACES",
     "NO_NORM",
+    "ORDER",
+    "PATH_FILES",
+    "PATH_LOSSES",
+    "PREDICTIONS",
     "RESIDUALS",
     "SCORE_NORMS",
     "SKIPS",
@@ -71,23 +94,29 @@ __all__ = [
     "SUMS",
     "SUMS_RECIPE",
     "TASKS",
+    "TRANSITIONS",
     "UNDIRECTED",
+    "WALKS",
     "DatasetEntry",
     "Entry",
     "FeatureNormEntry",
     "FetchedEntry",
     "FileEntry",
     "LayerEntry",
+    "MeasureEntry",
     "MetricEntry",
     "OgbEntry",
+    "PathsEntry",
     "ScoreNormEntry",
     "cautions",
     "check_name",
     "dataset_entry",
     "find_task",
     "fused_norms",
+    "is_path_folder",
     "models_with",
     "parse_norm",
     "split_name",
+    "task_name",
     "task_of",
 ]

@@ -19,6 +19,7 @@ class LayerEntry(Entry):
     value_map : whether one linear map leads from features to what a node adds up of its neighbours.
     linear_skip : whether it has a linear skip of its own.
     closed : whether nothing may act between its layers, which pass on more than features.
+    task : the one task that it is of, if it is no layer for features of any kind.
     """
 
     attention: str | None = None
@@ -26,7 +27,18 @@ class LayerEntry(Entry):
     value_map: bool = False
     linear_skip: bool = False
     closed: bool = False
+    task: str | None = None
 
+
+# Defaults of layers that go with nothing but themselves.
+_UNTOUCHED = {
+    "norm": NO_NORM,
+    "residual": "none",
+    "activation": "none",
+    "encoder_activation": "none",
+    "bias": "layers",
+    "layer_dropout": 0.0,
+}
 
 MODELS: dict[str, LayerEntry] = {
     "gat": LayerEntry(
@@ -88,18 +100,16 @@ MODELS: dict[str, LayerEntry] = {
     ),
     "aero": LayerEntry(
         "attention over edges and hops, AERO-GNN (Lee et al. 2023)",
-        {
-            "norm": NO_NORM,
-            "residual": "none",
-            "activation": "none",
-            "encoder_activation": "none",
-            "bias": "layers",
-            "layer_dropout": 0.0,
-            "heads": 1,
-            "hidden": 64,
-        },
+        {**_UNTOUCHED, "heads": 1, "hidden": 64},
         implementation="lipgnn.nn.aero:AeroConv",
         closed=True,
+    ),
+    "diffusion": LayerEntry(
+        "what was observed, diffused along the edges, a hop per layer (Cordonnier & Loukas 2019)",
+        {"layers": 60, **_UNTOUCHED},
+        implementation="lipgnn.nn.diffusion:Diffusion",
+        closed=True,
+        task="paths",
     ),
 }
 

@@ -32,6 +32,11 @@ BIASES: dict[str, Entry] = {
     "none": Entry("only encoder and decoder have one, as in GCNII (Chen et al. 2020)"),
 }
 
+DROPOUT_PLACES: dict[str, Entry] = {
+    "input": Entry("on the features, the input of every layer and that of the decoder, as in GCNII (Chen et al. 2020)"),
+    "layers": Entry("on the output of every layer, and on nothing before the first one (Luo et al. 2024)"),
+}
+
 JUMPS: dict[str, Entry] = {
     "none": Entry("the decoder is given the last layer's output"),
     "sum": Entry("the decoder is given the sum of all layers' outputs"),

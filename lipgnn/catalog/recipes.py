@@ -29,6 +29,7 @@ LINEAR_RECIPE: dict[str, Any] = {
     "bias": "layers",
     "dropout": 0.2,
     "layer_dropout": 0.2,
+    "dropout_from": "layers",
     "norm": "batch",
     "residual": "linear",
     "lr": 0.01,

@@ -16,6 +16,7 @@ from lipgnn.datasets.formats import detect
 from lipgnn.datasets.formats.npz import write_npz
 from lipgnn.datasets.generated import FAMILIES, GENERATED
 from lipgnn.datasets.locate import MANY_GRAPHS, data_directory, locate
+from lipgnn.datasets.paths import has_trajectories
 from lipgnn.datasets.prepare import fingerprint, prepare_edges
 from lipgnn.datasets.source import Source, Split, damaged
 from lipgnn.datasets.splits import choose
@@ -90,6 +91,8 @@ def read(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None) 
         return FAMILIES[family](str(name_or_path))
     if family in DATASETS and DATASETS[family].origin == MANY_GRAPHS:
         raise UsageError(f"Data set {name_or_path!r} is many graphs and no single one.", "Train on it: it has no page.")
+    if has_trajectories(name_or_path, data_dir=data_dir):
+        raise UsageError(f"Data set {str(name_or_path)!r} is trajectories on a graph, whose nodes have no classes.")
     path = locate(name_or_path, data_dir=data_dir)
     try:
         source = detect(path).read(path)

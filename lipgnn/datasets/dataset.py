@@ -58,6 +58,11 @@ class Dataset:
         return self.features_array.shape[1]
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of features and of classes, for which a network is made."""
+        return self.num_features, self.num_classes
+
+    @property
     def num_classes(self) -> int:
         return self.source.num_classes
 

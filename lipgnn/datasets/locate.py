@@ -9,7 +9,7 @@ from pathlib import Path
 import platformdirs
 
 import lipgnn
-from lipgnn.catalog import DATASETS, UNDIRECTED, FileEntry, OgbEntry
+from lipgnn.catalog import DATASETS, UNDIRECTED, FileEntry, OgbEntry, PathsEntry
 from lipgnn.datasets.formats import readable, recognize
 from lipgnn.errors import DataError, UsageError, unknown_name
 
@@ -98,6 +98,8 @@ def _in_directory(name: str, directory: Path) -> Path | None:
     entry = DATASETS.get(name)
     file = entry.file if isinstance(entry, FileEntry) else f"{ogb_folder(name)}.npz"
     candidates += [directory / folder / file for folder in ("", *_FILES)]
+    if isinstance(entry, PathsEntry) and entry.folder:
+        candidates.append(directory / entry.folder)
     return next((path for path in candidates if recognize(path)), None)
 
 
@@ -108,6 +110,8 @@ def ogb_folder(name: str) -> str:
 
 def _remedy(name: str, directory: Path) -> str:
     entry = DATASETS[name]
+    if isinstance(entry, PathsEntry):
+        return f"Put its five files into {str(directory / entry.folder)!r}; {VARIABLE} names another directory."
     if isinstance(entry, FileEntry):
         layout = f"Run `lipgnn datasets fetch {name}`, or put {entry.url} into {str(directory / entry.folder)!r}"
     elif isinstance(entry, OgbEntry):

@@ -52,6 +52,18 @@ def choose(source: Source, split: str, *, data_dir: Path | None = None) -> Split
     raise UsageError(f"Data set {source.name!r} has no split {split!r}.", f"Available: {available}.")
 
 
+def only_as_it_is(name: str, *, split: str, missing: float, features: str) -> None:
+    """Refuse the options of data whose split and features are given once for all.
+
+    Raises
+    ------
+    UsageError : another split than `public`, features that are missing, or any but the raw ones.
+    """
+    for option, value, only in (("split", split, "public"), ("missing", missing, 0.0), ("features", features, "raw")):
+        if value != only:
+            raise UsageError(f"Data set {name!r} has no other {option} than {only!r}, got {value!r}.")
+
+
 def random_split(labels: np.ndarray, seed: int, train: int, val: int) -> Split:
     """`train` and `val` nodes of every class, the other labelled nodes for the test.
 

@@ -10,6 +10,7 @@ from scipy import sparse
 from lipgnn.datasets.dataset import Dataset
 from lipgnn.datasets.prepare import prepare_edges
 from lipgnn.datasets.source import UNKNOWN, Source, Split
+from lipgnn.datasets.trajectories import PathDataset
 
 
 def describe(data: Dataset | Source) -> dict[str, Any]:
@@ -44,6 +45,33 @@ def describe(data: Dataset | Source) -> dict[str, Any]:
         "homophily": None if source.several_labels else homophily(links, source.labels),
         **_components(links, source.num_nodes),
         **_degrees(links, source.num_nodes),
+    }
+
+
+def describe_paths(data: PathDataset) -> dict[str, Any]:
+    """Statistics of trajectories, ready for JSON; edges are those given, without the self-loops of dead ends."""
+    lengths, legs = data.lengths, np.diff(data.first_leg_edge)
+    legs = legs[legs > 0]
+    return {
+        "name": data.name,
+        "task": data.task,
+        "directed": True,
+        "nodes": data.num_nodes,
+        "edges": data.given_edges,
+        "dead_ends": len(data.sources) - data.given_edges,
+        "features": data.shape[0],
+        "edge_features": data.shape[1],
+        "coordinates": data.coordinates is not None,
+        "trajectories": len(lengths),
+        "observations": {
+            "total": len(data.observed_nodes),
+            "nodes_each": data.observed_nodes.shape[1],
+            **_spread(lengths),
+        },
+        "legs": {"total": len(legs), **_spread(legs)},
+        "splits": {"public": _sizes(data.split)},
+        "left_out": int(len(lengths) - sum(mask.sum() for mask in data.split.parts.values())),
+        "out_degree": _spread(np.bincount(data.sources[: data.given_edges], minlength=data.num_nodes)),
     }
 
 
@@ -101,11 +129,13 @@ def _components(links: np.ndarray, num_nodes: int) -> dict[str, int]:
 
 def _degrees(links: np.ndarray, num_nodes: int) -> dict[str, Any]:
     degree = np.bincount(links[1], minlength=num_nodes)
+    return {"degree": _spread(degree)}
+
+
+def _spread(counts: np.ndarray) -> dict[str, Any]:
     return {
-        "degree": {
-            "min": int(degree.min()),
-            "median": float(np.median(degree)),
-            "mean": float(degree.mean()),
-            "max": int(degree.max()),
-        }
+        "min": int(counts.min()),
+        "median": float(np.median(counts)),
+        "mean": float(counts.mean()),
+        "max": int(counts.max()),
     }

@@ -116,4 +116,4 @@ def _first_network(spec: RunSpec, dataset: TaskData) -> DeepGNN:
     from lipgnn.tasks import find_task
 
     seed_all(spec.seed)
-    return find_task(dataset.task).network(spec, dataset.num_features, dataset.num_classes)
+    return find_task(dataset.task).network(spec, *dataset.shape)

@@ -62,14 +62,15 @@ class Builder:
                 nn.init.zeros_(parameter)
         if self.spec.residual == "initial":
             conv.value_map.add(NearIdentity(math.log(self.spec.beta / layer + 1)))
-        return self._around(conv, ACTIVATIONS[self.spec.activation](), width)
+        first = layer == 1 and self.spec.dropout_from == "layers"
+        return self._around(conv, ACTIVATIONS[self.spec.activation](), width, 0.0 if first else self.spec.layer_dropout)
 
     def _mlp_block(self) -> Block:
         mlp = Mlp(self.spec.width, 2 * self.spec.width, ACTIVATIONS[self.spec.activation](), self.spec.bias == "layers")
         self._prepare(maps_of(mlp))
         # Where the layer keeps its input in some other way, a plain sum does for its MLP.
         residual = self.spec.residual if self.spec.residual in (*SUMS, "none") else "identity"
-        parts = self._around(mlp, nn.Identity(), self.spec.width)
+        parts = self._around(mlp, nn.Identity(), self.spec.width, self.spec.layer_dropout)
         return Block(
             *parts,
             **self._common,
@@ -90,10 +91,12 @@ class Builder:
         if norm := parse_weight_norm(self.spec.weight_norm):
             bound_weights(maps, norm, self.spec.layers)
 
-    def _around(self, conv: nn.Module, activation: nn.Module, width: int) -> tuple[nn.Module | None, ...]:
+    def _around(
+        self, conv: nn.Module, activation: nn.Module, width: int, dropout: float
+    ) -> tuple[nn.Module | None, ...]:
         """What a branch is made of: dropout, convolution, norm, activation."""
         return (
-            FeatureDropout(self.spec.layer_dropout, self.spec.kernel),
+            FeatureDropout(dropout, self.spec.kernel),
             conv,
             self._norm(width, "branch", "pre"),
             activation,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import torch
 from torch import nn
@@ -30,7 +30,7 @@ MakeEnd = Callable[[NetworkSpec, int], nn.Module]
 
 def linear_encoder(spec: NetworkSpec, in_feats: int) -> nn.Module:
     """Dropout and a linear map of the features, sparse or dense."""
-    return FeatureLinear(in_feats, spec.width, spec.dropout, spec.kernel)
+    return FeatureLinear(in_feats, spec.width, spec.input_dropout, spec.kernel)
 
 
 def linear_head(spec: NetworkSpec, num_classes: int) -> nn.Module:
@@ -49,13 +49,15 @@ class DeepGNN(nn.Module):
         x⁰ = σ_enc(encoder(x)),   x^ℓ = block_ℓ(x^{ℓ−1}),   logits = decoder(join(x¹ … x^L))
 
     with the last layer's output alone for the join unless `jk` says otherwise. `dropout` acts before the encoder and
-    before the decoder; `layer_dropout` acts before every layer.
+    before the decoder; `layer_dropout` acts before every layer. Where dropout begins with the layers, none acts before
+    the first.
 
     Parameters
     ----------
     spec : what the network is, checked when it was made.
     in_feats, num_classes : widths of the input and of the output.
     encoder, head : what makes the two ends, from the specification and the width of the input or of the output.
+    blocks : where they are not those that the specification describes.
 
     Attributes
     ----------
@@ -71,13 +73,16 @@ class DeepGNN(nn.Module):
         *,
         encoder: MakeEnd = linear_encoder,
         head: MakeEnd = linear_head,
+        blocks: Iterable[nn.Module] | None = None,
     ):
         super().__init__()
         self.encoder = encoder(spec, in_feats)
         self.encoder_activation = ACTIVATIONS[spec.encoder_activation]()
         self.edge_dropout = EdgeDropout(spec.edge_dropout)
-        builder = Builder(spec)
-        self.blocks = nn.ModuleList(builder.block(layer) for layer in range(1, spec.layers + 1))
+        if blocks is None:
+            builder = Builder(spec)
+            blocks = (builder.block(layer) for layer in range(1, spec.layers + 1))
+        self.blocks = nn.ModuleList(blocks)
         self.dropout = FeatureDropout(spec.dropout, spec.kernel)
         self.decoder = head(spec, num_classes)
         self.has_attention = any(attention_of(part) for part in self.blocks[0].parts)
@@ -103,7 +108,15 @@ class DeepGNN(nn.Module):
 
     def forward(self, graph: Graphs, x: torch.Tensor) -> torch.Tensor:
         """Features (N, F) → logits (N, C), of the targets of the last hop where there is one for every layer."""
-        return self.decoder(self.dropout(self.body(self.edge_dropout(graph), self.encode(x))))
+        return self.decode(graph, self.body(self.edge_dropout(self.layer_graph(graph)), self.encode(x)))
+
+    def layer_graph(self, graph: Graphs) -> Graphs:
+        """What of a graph the layers are given: all of it, unless the head needs more than they do."""
+        return graph
+
+    def decode(self, graph: Graphs, h: torch.Tensor) -> torch.Tensor:
+        """What the body gives → logits (N, C)."""
+        return self.decoder(self.dropout(h))
 
     def encode(self, x: torch.Tensor) -> torch.Tensor:
         """Features (N, F) → what the first block is given, (N, W)."""
@@ -167,6 +180,7 @@ class DeepGNN(nn.Module):
         if not self.has_attention:
             raise UsageError("The layers of this network have no attention weights.")
         weights = []
+        graph = self.layer_graph(graph)
         x = start = self.encode(x)
         for block in self.blocks:
             weights.append(block.attention(graph, x))

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
+from lipgnn.catalog import MEASURES
 from lipgnn.errors import DataError
 from lipgnn.spec.run import FIELDS
 
@@ -34,18 +35,24 @@ RESULT_FIELDS = (
     "version",
     "command",
 )
-COLUMNS = (*FIELDS, *RESULT_FIELDS)
+COLUMNS = (*FIELDS, *RESULT_FIELDS, *MEASURES)
+# What a file need not have a column for, with the value that a run then has: options that change nothing (see
+# `lipgnn.spec.options.option`), and what runs of one task have alone.
+OPTIONAL: dict[str, Any] = {
+    **{name: field.metadata["neutral"] for name, field in FIELDS.items() if "neutral" in field.metadata},
+    **dict.fromkeys(MEASURES),
+}
 RUN_ID = re.compile("[0-9a-f]{12}")
 KINDS: dict[str, type] = {
     **{name: {"str": str, "int": int, "float": float}[field.type] for name, field in FIELDS.items()},
-    **dict.fromkeys(RESULT_FIELDS, float),
+    **dict.fromkeys((*RESULT_FIELDS, *MEASURES), float),
     **dict.fromkeys(("epochs_run", "best_epoch", "epochs_to_90", "parameters", "threads"), int),
     **dict.fromkeys(("run_id", "status", "fingerprint", "version", "command"), str),
 }
 # The numbers of a run that a table can show, and those among them that are of the metric of its data.
-VALUES = tuple(name for name in RESULT_FIELDS if KINDS[name] is not str)
+VALUES = tuple(name for name in (*RESULT_FIELDS, *MEASURES) if KINDS[name] is not str)
 SCORES = tuple(name for name in VALUES if name.endswith("_score"))
-_REQUIRED = (*FIELDS, "run_id", "status")
+_REQUIRED = (*(name for name in FIELDS if name not in OPTIONAL), "run_id", "status")
 # Whole numbers are below it, as those of other programs are.
 _MOST = 2**63
 
@@ -64,8 +71,8 @@ def checked(raw: Row, place: str, remedy: str) -> Row:
     row = {}
     for name, kind in KINDS.items():
         try:
-            value = raw[name]
-            row[name] = value if type(value) is kind is str else _convert(kind, value)
+            value = raw.get(name, OPTIONAL[name]) if name in OPTIONAL else raw[name]
+            row[name] = value if type(value) is kind is str and value else _convert(kind, value)
         except KeyError:
             raise DataError(f"{place} has no {name!r}.", remedy) from None
         except (TypeError, ValueError, OverflowError):

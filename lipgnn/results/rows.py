@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from lipgnn.errors import DataError, UsageError
 from lipgnn.files import from_csv_text
-from lipgnn.results.columns import COLUMNS, KINDS, SCORES, Row, checked
+from lipgnn.results.columns import COLUMNS, KINDS, OPTIONAL, SCORES, Row, checked
 from lipgnn.results.recordings import archived_path, read_recording
 from lipgnn.results.run import Run
 from lipgnn.results.store import Store
@@ -119,7 +119,7 @@ def _from_csv(path: Path, notes: list[str]) -> Iterator[tuple[str, Row]]:
     if header is None:
         raise DataError(f"{str(path)!r} is empty.", "Give a results.csv with its header, or a store.")
     for name in COLUMNS:
-        if header.count(name) != 1:
+        if header.count(name) != 1 and (name in header or name not in OPTIONAL):
             state = "has no column" if name not in header else "has more than one column"
             raise DataError(
                 f"{str(path)!r} {state} {name!r} (row 1).",

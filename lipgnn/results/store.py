@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import csv
 import io
-import operator
 import os
 import re
 from collections.abc import Iterable, Iterator
@@ -16,7 +15,7 @@ from typing import Any
 
 from lipgnn.errors import DataError, UsageError
 from lipgnn.files import remove_leftovers, to_csv_text, write_atomic
-from lipgnn.results.columns import COLUMNS, RUN_ID
+from lipgnn.results.columns import COLUMNS, OPTIONAL, RUN_ID
 from lipgnn.results.run import Run, read_result
 from lipgnn.spec.run import FIELDS
 
@@ -117,7 +116,8 @@ class Store:
 
     def results(self) -> list[dict[str, Any]]:
         """The results of all finished runs, ordered by their specifications."""
-        return sorted(self.finished(), key=operator.itemgetter(*FIELDS))
+        # What has no value comes before what has one.
+        return sorted(self.finished(), key=lambda row: [(row[name] is not None, row[name]) for name in FIELDS])
 
     def rebuild_csv(self) -> None:
         """Write results.csv anew from the result files."""
@@ -126,9 +126,12 @@ class Store:
 
 
 def to_csv(rows: Iterable[dict[str, Any]]) -> bytes:
-    """Results as the CSV file that reports read."""
+    """Results as the CSV file that reports read, with optional columns where some run needs them."""
+    rows = list(rows)
+    own = {name for name, usual in OPTIONAL.items() if any(row.get(name, usual) != usual for row in rows)}
+    columns = [name for name in COLUMNS if name not in OPTIONAL or name in own]
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
+    writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     for row in rows:
         writer.writerow({name: to_csv_text(v) if isinstance(v, str) else v for name, v in row.items()})

@@ -7,6 +7,7 @@ from dataclasses import dataclass, fields
 from lipgnn.catalog import (
     ACTIVATIONS,
     BIASES,
+    DROPOUT_PLACES,
     FEATURE_NORMS,
     INITS,
     JUMPS,
@@ -53,6 +54,7 @@ class NetworkSpec:
     mlp: str = option(_NETWORK, "none", "The MLP that follows every layer.", catalog=MLPS)
     dropout: float = option(_NETWORK, 0.6, "Dropout on the input of encoder and decoder.", low=0, below=1)
     layer_dropout: float = option(_NETWORK, 0.6, "Dropout on the input of every layer.", low=0, below=1)
+    dropout_from: str = option(_NETWORK, "input", "Where dropout begins.", catalog=DROPOUT_PLACES, neutral="input")
     attn_dropout: float = option(_NETWORK, 0.0, "Dropout on the attention weights of every layer.", low=0, below=1)
     edge_dropout: float = option(
         _NETWORK, 0.0, "The share of edges that every training step leaves out, self-loops excepted.", low=0, below=1
@@ -109,6 +111,11 @@ class NetworkSpec:
     def decoder_width(self) -> int:
         """The width of what the decoder is given."""
         return self.width * (self.layers if self.jk == "concat" else 1)
+
+    @property
+    def input_dropout(self) -> float:
+        """Dropout on the input of the encoder."""
+        return self.dropout if self.dropout_from == "input" else 0.0
 
     @property
     def scale(self) -> float:

@@ -9,7 +9,7 @@ from typing import Any
 from lipgnn.errors import UsageError, unknown_name
 
 # The groups of options, in the order in which help texts and result columns have them.
-GROUPS = ("data", "network", "depth and norms", "training", "compute")
+GROUPS = ("data", "network", "depth and norms", "training", "paths", "compute")
 
 _TYPES = {"str": str, "int": int, "float": float}
 _WORDS = {str: "a text", int: "a whole number", float: "a number"}
@@ -30,11 +30,30 @@ def option(group: str, default: Any, description: str, **limits: Any) -> Any:
     group : one of GROUPS.
     limits : choices, low, high (both included), below (excluded); `or_number`, the type of number that may stand in
         the place of text, and `word`, that text where it is not the default; `catalog`, the dictionary of entries that
-        describes the choices; `names`, the dictionaries that describe what a text is joined from.
+        describes the choices; `names`, the dictionaries that describe what a text is joined from; `neutral`, the value
+        that changes nothing, of an option that is younger than others: with it a run has the id that it had before,
+        and results need no column for it.
     """
     if "catalog" in limits:
         limits.setdefault("choices", limits["catalog"])
     return field(default=default, metadata={"group": group, "help": description, **limits})
+
+
+def task_option(task: str, default: Any, description: str, **limits: Any) -> Any:
+    """An option that exists for one task alone; of runs of other tasks it has no value, which is None.
+
+    Parameters
+    ----------
+    task : its name, which is that of the group.
+    default : for runs of the task.
+    limits : as those of `option`.
+    """
+    return option(task, None, description, task=task, own_default=default, neutral=None, **limits)
+
+
+def default_of(option: Field) -> Any:
+    """What an option is where nothing is said; of one task's own, for runs of that task."""
+    return option.metadata.get("own_default", option.default)
 
 
 def type_of(option: Field) -> type:
@@ -50,6 +69,8 @@ def checked(option: Field, value: Any) -> Any:
     UsageError : names the option, the value received and what is accepted.
     """
     name, limits = option.name, option.metadata
+    if value is None and "task" in limits:
+        return None
     if limits.get("or_number") and type(value) in (int, float):
         value = digits(_converted(name, type(value), value))
     parsed = _converted(name, type_of(option), value)

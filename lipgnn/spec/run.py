@@ -12,11 +12,24 @@ from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
-from lipgnn.catalog import AUTO_METRIC, FEATURE_FORMS, METRICS, Entry, split_name, task_of
+from lipgnn.catalog import (
+    AUTO_METRIC,
+    FEATURE_FORMS,
+    METRICS,
+    MODELS,
+    PATH_LOSSES,
+    PREDICTIONS,
+    TRANSITIONS,
+    WALKS,
+    Entry,
+    find_task,
+    split_name,
+    task_name,
+)
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.files import sha256
 from lipgnn.spec.network import NetworkSpec
-from lipgnn.spec.options import GROUPS, checked, digits, option
+from lipgnn.spec.options import GROUPS, checked, default_of, digits, option, task_option
 
 # Part of every run id: raise it when the same specification starts to mean another computation.
 SCHEMA = 2
@@ -25,7 +38,7 @@ SCHEMA = 2
 # are the same, and a store may move between machines. These are not part of a run's id.
 HOW = ("device", "kernel", "recompute_every")
 
-_DATA, _TRAINING, _COMPUTE = "data", "training", "compute"
+_DATA, _TRAINING, _PATHS, _COMPUTE = "data", "training", "paths", "compute"
 _METRICS = {AUTO_METRIC: Entry("the metric of the data set"), **METRICS}
 
 
@@ -77,18 +90,53 @@ class RunSpec(NetworkSpec):
     )
     seed: int = option(_TRAINING, 0, "The seed of weights and dropout.", low=0, high=2**32 - 1)
     dtype: str = option(_TRAINING, "float32", "The floating-point type.", choices=("float32", "float64"))
+    observed: int = task_option(_PATHS, 5, "The observations of a trajectory that a prediction is given.", low=1)
+    predict: str = task_option(_PATHS, "next", "What is predicted.", catalog=PREDICTIONS)
+    horizon: str = task_option(
+        _PATHS,
+        "given",
+        "The steps of a walk: given, as many as the true path has, or shortest:X, X times the shortest path.",
+    )
+    walk: str = task_option(_PATHS, "nb", "How a walker goes on.", catalog=WALKS)
+    loss: str = task_option(
+        _PATHS, "nll-nb", "What training makes small; with --walk plain the default is nll.", catalog=PATH_LOSSES
+    )
+    transitions: str = task_option(_PATHS, "uniform", "How model diffusion spreads.", catalog=TRANSITIONS)
+    directions: str = task_option(
+        _PATHS, "forward", "The direction of edges in the encoder.", choices=("forward", "both")
+    )
     device: str = option(_COMPUTE, "auto", "Where to compute: auto, cpu, cuda or cuda:K.")
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        own = self.weight_decay_of_layers
-        object.__setattr__(self, "layer_weight_decay", "same" if own == self.weight_decay else digits(own))
+        decay = self.weight_decay_of_layers
+        object.__setattr__(self, "layer_weight_decay", "same" if decay == self.weight_decay else digits(decay))
         object.__setattr__(self, "split", split_name(self.dataset, self.split))
-        task = task_of(self.dataset)
+        own = task_name(self.dataset)
+        self._settle_task_options(own)
+        if (of := MODELS[self.model].task) not in (None, own):
+            raise UsageError(
+                f"Model {self.model!r} is of task {of}, and data set {self.dataset!r} is of {own}.",
+                "Use another --model.",
+            )
+        task = find_task(own)
         if self.metric == AUTO_METRIC:
             # A name, so that one run has one id; of data that is known by its file alone, `measured` finds it.
             object.__setattr__(self, "metric", task.metric_of(self.dataset) or AUTO_METRIC)
         task.check(self)
+
+    def _settle_task_options(self, task: str) -> None:
+        """Options of this task have their defaults, and those of others have no value."""
+        following = find_task(task).following(self)
+        for name, one in FIELDS.items():
+            owner, value = one.metadata.get("task"), getattr(self, name)
+            if owner == task and value is None:
+                object.__setattr__(self, name, following.get(name, default_of(one)))
+            elif owner not in (None, task) and value is not None:
+                raise UsageError(
+                    f"--{name.replace('_', '-')} is of task {owner}, and data set {self.dataset!r} is of {task}.",
+                    "Leave it out.",
+                )
 
     @property
     def weight_decay_of_layers(self) -> float:
@@ -128,19 +176,26 @@ class RunSpec(NetworkSpec):
     def run_id(self, fingerprint: str) -> str:
         """12 hex digits: the hash of what is computed, on which data.
 
-        Where and how it is computed (`HOW`) is left out.
+        Where and how it is computed (`HOW`) is left out, and so are options that change nothing: a new option, or a
+        task with options of its own, changes no id.
 
         Parameters
         ----------
         fingerprint : of the data set, which also covers the split.
         """
-        what = {key: value for key, value in self.to_dict().items() if key not in HOW}
+        what = {key: value for key, value in self.to_dict().items() if key not in HOW and not is_neutral(key, value)}
         content = {"schema": SCHEMA, "fingerprint": fingerprint, "spec": what}
         canonical = json.dumps(content, sort_keys=True, allow_nan=False)
         return sha256(canonical.encode())[:12]
 
 
 FIELDS = {one.name: one for group in GROUPS for one in fields(RunSpec) if one.metadata["group"] == group}
+
+
+def is_neutral(name: str, value: Any) -> bool:
+    """Whether an option that is younger than others has the value that changes nothing."""
+    limits = FIELDS[name].metadata
+    return "neutral" in limits and limits["neutral"] == value
 
 
 def parse_value(name: str, value: Any) -> Any:

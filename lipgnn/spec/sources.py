@@ -33,6 +33,8 @@ class Resolved:
         document = tomlkit.document()
         document.add(tomlkit.comment("A complete run; use it with `lipgnn train --config FILE`."))
         for name, value in self.spec.to_dict().items():
+            if value is None:
+                continue
             item = tomlkit.item(value)
             item.comment(self.sources[name])
             document.add(name, item)

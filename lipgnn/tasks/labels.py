@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from lipgnn.catalog import ORDER
 from lipgnn.tasks.nodes import Nodes
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ class Labels(Nodes):
     """
 
     metric = "roc-auc"
+    scored = (ORDER,)
     has_classes = False
     uncertified = "A certificate is about which of several classes a node has, and these nodes have yes-or-no labels."
 

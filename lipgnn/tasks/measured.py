@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from lipgnn.catalog import METRICS, find_task
+from lipgnn.catalog import CHOICES, CLASSES, METRICS, ORDER, find_task
 from lipgnn.errors import DataError, UsageError
 from lipgnn.spec.run import RunSpec
-from lipgnn.tasks.task import TaskData
+from lipgnn.tasks.task import Task, TaskData
 
 
 def measured(spec: RunSpec, dataset: TaskData) -> RunSpec:
@@ -13,30 +13,37 @@ def measured(spec: RunSpec, dataset: TaskData) -> RunSpec:
 
     Raises
     ------
-    UsageError : the metric asked for is of two classes where there are more, or of classes where there are none.
+    UsageError : the metric asked for is of two classes where there are more, or of what items do not have.
     DataError : it is about the order of yes and no, and a part of the split has one of them alone.
     """
     task = find_task(dataset.task)
     metric = task.metric_for(spec.metric)
     entry = METRICS[metric]
     if metric != task.metric:
-        _check_kind(metric, dataset, has_classes=task.has_classes)
-    if entry.ranks:
+        _check_kind(metric, dataset, task)
+    if entry.about == ORDER:
         _check_parts(entry.words, dataset)
     return spec if metric == spec.metric else spec.with_values(metric=metric)
 
 
-def _check_kind(metric: str, dataset: TaskData, *, has_classes: bool) -> None:
-    words, ranks = METRICS[metric].words, METRICS[metric].ranks
-    others = [name for name, entry in METRICS.items() if entry.ranks != ranks]
-    if has_classes and ranks and dataset.num_classes != 2:
+_ITEMS = {
+    CLASSES: "items with one class each, and those of data set {name!r} have none",
+    ORDER: "yes-or-no answers, and data set {name!r} asks for none",
+    CHOICES: "walks along edges, and data set {name!r} has none",
+}
+
+
+def _check_kind(metric: str, dataset: TaskData, task: Task) -> None:
+    words, about = METRICS[metric].words, METRICS[metric].about
+    others = [name for name, entry in METRICS.items() if entry.about in task.scored and entry.about != about]
+    if about not in task.scored:
         raise UsageError(
-            f"Metric {words} is of two classes, and data set {dataset.name!r} has {dataset.num_classes}.",
+            f"Metric {words} is of {_ITEMS[about].format(name=dataset.name)}.",
             f"Use --metric {' or '.join(others)}.",
         )
-    if not has_classes and not ranks:
+    if task.has_classes and about == ORDER and dataset.shape[1] != 2:
         raise UsageError(
-            f"Metric {words} is of items with one class each, and those of data set {dataset.name!r} have none.",
+            f"Metric {words} is of two classes, and data set {dataset.name!r} has {dataset.shape[1]}.",
             f"Use --metric {' or '.join(others)}.",
         )
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lipgnn import datasets
-from lipgnn.catalog import DATASETS, dataset_entry
+from lipgnn.catalog import CLASSES, DATASETS, ORDER, dataset_entry
 from lipgnn.errors import LipgnnError
 from lipgnn.spec.rules import check_batches
 from lipgnn.tasks.task import Task
@@ -28,6 +28,7 @@ class Nodes(Task):
 
     items = "nodes"
     metric = "accuracy"
+    scored = (CLASSES, ORDER)
     has_classes = True
     uncertified = None
 

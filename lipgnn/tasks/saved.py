@@ -40,7 +40,7 @@ class SavedModel:
     network : in evaluation mode, on the CPU.
     spec, fingerprint : the run it comes from and the data it was trained on.
     task : the name of what it predicts.
-    shape : the numbers of features and of classes.
+    shape : that of the data it is for: the numbers of features and of classes, where there are classes.
     class_names : of the outputs, where known.
     """
 
@@ -65,7 +65,7 @@ def save_model(path: Path, weights: Tensors, *, spec: RunSpec, dataset: TaskData
         "spec": spec.to_dict(),
         "fingerprint": dataset.fingerprint,
         "task": dataset.task,
-        "shape": [dataset.num_features, dataset.num_classes],
+        "shape": list(dataset.shape),
         "class_names": list(dataset.class_names) if dataset.class_names else None,
     }
     metadata = {_METADATA_KEY: json.dumps(described, ensure_ascii=False, sort_keys=True)}

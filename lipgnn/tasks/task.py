@@ -26,17 +26,16 @@ class TaskData(Protocol):
     task : the name of its task, one of `lipgnn.catalog.TASKS`.
     fingerprint : 16 hex digits of the data and the split.
     split : masks over the items.
-    num_features, num_classes : the widths of a network's input and output.
+    shape : the two numbers that a network is made for: the widths of its input and output, where it has these.
     class_names : a name per output, if known.
-    labels_array : the labels of all items.
+    labels_array : the labels of all items, where a metric of them may be asked for.
     """
 
     name: str
     task: str
     fingerprint: str
     split: Split
-    num_features: int
-    num_classes: int
+    shape: tuple[int, int]
     class_names: tuple[str, ...] | None
     labels_array: np.ndarray
 
@@ -51,17 +50,23 @@ class Task:
     ----------
     items : the word for what is predicted, such as "nodes".
     metric : the name of its score where nothing else is asked for, one of `lipgnn.catalog.METRICS`.
+    scored : what metrics that are asked for in its place can be about (see `lipgnn.catalog.MetricEntry`).
     has_classes : whether every item has one class, of which a confusion matrix can be made.
     uncertified : why no certificate can be given for its predictions, and None where one can.
     """
 
     items: str
     metric: str
+    scored: tuple[str, ...] = ()
     has_classes = False
     uncertified: str | None = "A certificate is about which of several classes an item has."
 
     def defaults(self, dataset: str, model: str) -> dict[str, Any]:
         """Run options of the protocol that comes with a data set of this task, for a kind of layer."""
+        return {}
+
+    def following(self, spec: RunSpec) -> dict[str, Any]:
+        """Defaults of its own options that follow from others of a run, in place of those that the options have."""
         return {}
 
     def check(self, spec: RunSpec) -> None:
@@ -97,7 +102,7 @@ class Task:
         raise NotImplementedError
 
     def network(self, spec: RunSpec, num_features: int, num_classes: int) -> DeepGNN:
-        """The network of a run with new weights, in its floating-point type, on the CPU: encoder, blocks and head."""
+        """The network of a run for data of a shape: new weights, in its floating-point type, on the CPU."""
         import torch
 
         from lipgnn.network.deep import DeepGNN
@@ -120,3 +125,7 @@ class Task:
         from lipgnn.tasks.metrics import SCORES
 
         return SCORES[self.metric_for(metric)](logits, labels)
+
+    def measures(self, outputs: torch.Tensor, labels: torch.Tensor) -> dict[str, float]:
+        """Further numbers of its predictions, by names of `lipgnn.catalog.MEASURES`; shapes as `loss`."""
+        return {}

@@ -9,7 +9,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lipgnn.catalog import SUMS_RECIPE
+from lipgnn.catalog import CLASSES, ORDER, SUMS_RECIPE
 from lipgnn.datasets.generated.trees import TreeDataset, load_trees, parse_trees
 from lipgnn.errors import UsageError
 from lipgnn.tasks.task import Task
@@ -33,6 +33,7 @@ class NeighborsMatch(Task):
 
     items = "graphs"
     metric = "accuracy"
+    scored = (CLASSES, ORDER)
     has_classes = True
     uncertified = "A certificate is about small changes of the features, and those of trees are whole numbers."
 
@@ -94,7 +95,7 @@ class NeighborsMatch(Task):
         from lipgnn.nn import KeyValueEmbedding
 
         def encoder(spec: RunSpec, size: int) -> KeyValueEmbedding:
-            return KeyValueEmbedding(size, spec.width, spec.dropout)
+            return KeyValueEmbedding(size, spec.width, spec.input_dropout)
 
         network = DeepGNN(spec, num_features, num_classes, encoder=encoder, head=unbiased_head)
         return network.to(getattr(torch, spec.dtype))

@@ -11,7 +11,7 @@ from typing import Any
 import torch
 
 import lipgnn
-from lipgnn.catalog import MODELS, NO_NORM, check_name, fused_norms, parse_norm
+from lipgnn.catalog import MEASURES, MODELS, NO_NORM, check_name, fused_norms, parse_norm
 from lipgnn.errors import DataError, Interrupted, RunFailed, UsageError
 from lipgnn.kernels import choose
 from lipgnn.memory import forget_peak, free_memory, memory_returned, peak_memory
@@ -154,7 +154,7 @@ def _choose_kernel(spec: RunSpec, device: torch.device) -> tuple[str, str]:
 def _prepared(spec: RunSpec, dataset: TaskData, device: torch.device, run: Run) -> tuple[Training, MemoryPlan]:
     """The state before the first epoch, and how many activations are kept, from a trial of two blocks."""
     with _noting_failure(run):
-        make = functools.partial(find_task(dataset.task).network, spec, dataset.num_features, dataset.num_classes)
+        make = functools.partial(find_task(dataset.task).network, spec, *dataset.shape)
         check_weights(make, free_memory(device))
         training = Training(spec, dataset, device)
         expected = estimate(training.network, *training.example())
@@ -277,6 +277,8 @@ def _result(training: Training, run: Run, fingerprint: str, diverged: str | None
         "fingerprint": fingerprint,
         "version": lipgnn.__version__,
         "command": command_for(spec),
+        **dict.fromkeys(MEASURES),
+        **(training.measures or {}),
         "diverged_at": diverged,
     }
 

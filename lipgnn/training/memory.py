@@ -167,7 +167,7 @@ def estimate(
     """
     network.train()
     layers = len(network.blocks)
-    probed = layers if isinstance(graph, Sequence) else min(_PROBED, layers)
+    probed = layers if isinstance(network.layer_graph(graph), Sequence) else min(_PROBED, layers)
     if network.recompute_every:
         # Torch's checkpoint will import its compiler, some 130 MB; here, so that they are counted.
         importlib.import_module("torch._dynamo")
@@ -203,14 +203,14 @@ def _probe(
         kept = [allocations.now]
         # The last one takes what any other gives, and gives what the decoder takes.
         blocks = [*network.blocks[: probed - 1], network.blocks[-1]]
-        for block, own in zip(blocks, per_block(graph, probed), strict=True):
+        for block, own in zip(blocks, per_block(network.layer_graph(graph), probed), strict=True):
             boundary = max(boundary, x.nbytes)
             x = network.run([block], own, x)
             outputs = [*carried(outputs, own), x] if network.jk != "none" else [x]
             kept.append(allocations.now)
         # Those that were not computed are as large as the last.
         outputs += [x] * (len(network.blocks) - probed)
-        value = loss(network.decoder(network.dropout(join(outputs, network.jk))))
+        value = loss(network.decode(graph, join(outputs, network.jk)))
         del x, outputs
         torch.autograd.grad(value, [p for p in network.parameters() if p.requires_grad], allow_unused=True)
     # The last of two, or the mean of all; then no estimate goes beyond what was tried.

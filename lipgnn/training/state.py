@@ -47,7 +47,7 @@ class Training:
         self.dataset = dataset
         self.task = find_task(dataset.task)
         seed_all(spec.seed)
-        self.network = self.task.network(spec, dataset.num_features, dataset.num_classes).to(device)
+        self.network = self.task.network(spec, *dataset.shape).to(device)
         self.optimizer = adam(self.network, spec)
         self.metric = METRICS[self.task.metric_for(spec.metric)]
         self.scheduler = schedule(spec, self.optimizer, higher_is_better=self.metric.higher_is_better)
@@ -63,6 +63,9 @@ class Training:
         self.last: Epoch | None = None
         self.best: Epoch | None = None
         self.best_weights: Tensors = {}
+        # Of the best epoch, what its task measures beside the score; and the outputs of the last evaluation.
+        self.measures: dict[str, float] | None = None
+        self.outputs: torch.Tensor | None = None
         # Of the epochs since the last evaluation.
         self._unreported = {"grad_norm": 0.0, "seconds": 0.0}
         # Looked up once: a network keeps its tensors and changes what is in them.
@@ -154,7 +157,7 @@ class Training:
 
     def _evaluate(self) -> dict[str, float]:
         """Losses and metrics without dropout; where an output is not finite, the last step is taken back."""
-        logits = self._all_logits()
+        self.outputs = logits = self._all_logits()
         found = {}
         for part, items in self.parts.items():
             own, labels = logits[items], self.labels[items]
@@ -196,6 +199,8 @@ class Training:
         """Keep the weights if this epoch is the best so far by what `select` names alone; the earlier wins a tie."""
         if self.best is None or is_better(line, self.best, self.spec.select, self.metric):
             self.best, self.best_weights = line, _copy(self.network.state_dict())
+            test = self.parts["test"]
+            self.measures = self.task.measures(self.outputs[test], self.labels[test])
             return line
         return replace(line, best_epoch=self.best.epoch)
 
@@ -229,6 +234,7 @@ class Training:
             "unreported": self._unreported,
             "last": asdict(self.last) if self.last else None,
             "best": asdict(self.best) if self.best else None,
+            "measures": self.measures,
             "lr": self.optimizer.param_groups[0]["lr"],
             "scheduler": without_infinities(self.scheduler.state_dict()) if self.scheduler else None,
         }
@@ -265,6 +271,7 @@ class Training:
             self.threads, self.earlier_threads = None, state["threads"]
         self.last = Epoch(**state["last"]) if state["last"] else None
         self.best = Epoch(**state["best"]) if state["best"] else None
+        self.measures = state["measures"]
 
 
 def _differs_in_training(network: DeepGNN) -> bool:

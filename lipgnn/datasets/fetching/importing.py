@@ -11,6 +11,7 @@ from lipgnn.datasets.formats import detect
 from lipgnn.datasets.formats.npz import write_npz
 from lipgnn.datasets.formats.tables import read_tables
 from lipgnn.datasets.locate import data_directory, is_name
+from lipgnn.datasets.paths import has_trajectories
 from lipgnn.errors import UsageError
 from lipgnn.files import ensure_writable
 
@@ -38,9 +39,11 @@ def import_source(
 
     Raises
     ------
-    UsageError : the name cannot be used, is taken, or the directory cannot be written to.
+    UsageError : the name cannot be used, is taken, the directory cannot be written to, or it is trajectories.
     DataError : the source cannot be read.
     """
+    if has_trajectories(path):
+        raise UsageError(f"{str(path)!r} is trajectories on a graph, which have no npz file.", "Use the folder itself.")
     source = read_tables(path, edges, name=path.name.split(".")[0]) if edges else detect(path).read(path)
     name = name if name is not None else re.sub(r"[^A-Za-z0-9_-]+", "-", source.name).strip("-_")
     if not is_name(name):

@@ -8,6 +8,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
+from lipgnn.datasets.formats.five_files import FiveFiles
 from lipgnn.datasets.formats.geom_gcn import GeomGcn
 from lipgnn.datasets.formats.heterophilous import Heterophilous
 from lipgnn.datasets.formats.npz import Npz
@@ -16,6 +17,7 @@ from lipgnn.datasets.formats.planetoid import Planetoid
 from lipgnn.datasets.formats.shchur import Shchur
 from lipgnn.datasets.formats.tables import Tables
 from lipgnn.datasets.source import Source, damaged
+from lipgnn.datasets.trajectories import PathDataset
 
 
 class Format(Protocol):
@@ -31,7 +33,7 @@ class Format(Protocol):
     def recognizes(self, path: Path) -> bool:
         """Whether `path` is in this format, judged by names alone: of files, and of what an npz file says it has."""
 
-    def read(self, path: Path) -> Source:
+    def read(self, path: Path) -> Source | PathDataset:
         """Read what is at `path`; its name is that of the file or folder.
 
         Raises
@@ -49,6 +51,7 @@ FORMATS: dict[str, Format] = {
     "geom-gcn": GeomGcn(),
     "ogb": Ogb(),
     "planetoid": Planetoid(),
+    "paths": FiveFiles(),
 }
 
 

@@ -20,6 +20,7 @@ from functools import cached_property
 import numpy as np
 
 from lipgnn.datasets.source import Split
+from lipgnn.datasets.splits import only_as_it_is
 from lipgnn.errors import UsageError
 
 SEED = 11
@@ -111,6 +112,11 @@ class TreeDataset:
         return self.trees.leaves + 1
 
     @property
+    def shape(self) -> tuple[int, int]:
+        """The numbers of keys and of values, for which a network is made."""
+        return self.num_features, self.num_classes
+
+    @property
     def num_classes(self) -> int:
         """As many as values; 0 is never right."""
         return self.trees.leaves + 1
@@ -158,9 +164,7 @@ def load_trees(name: str, *, split: str = "public", missing: float = 0.0, featur
     UsageError : no such trees, or options that trees do not have.
     """
     trees = parse_trees(name)
-    for option, value, only in (("split", split, "public"), ("missing", missing, 0.0), ("features", features, "raw")):
-        if value != only:
-            raise UsageError(f"Data set {name!r} has no other {option} than {only!r}, got {value!r}.")
+    only_as_it_is(name, split=split, missing=missing, features=features)
     edges, depths = one_tree(trees.radius)
     # RandomState's stream is frozen by numpy's compatibility policy; default_rng's may change between versions.
     draw = np.random.RandomState(SEED)

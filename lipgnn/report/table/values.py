@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from lipgnn.catalog import METRICS
+from lipgnn.catalog import MEASURES, METRICS
 from lipgnn.results.columns import SCORES, VALUES
 
 # What a table can show beside VALUES, of runs that recorded their similarity, or how far they look (see
@@ -20,13 +20,15 @@ def is_score(value: str) -> bool:
 
 
 def higher_is_better(value: str, metric: str) -> bool:
-    """Scores have the direction of their metric; losses, times and sizes should be low."""
+    """Scores have the direction of their metric, measures their own; losses, times and sizes should be low."""
+    if value in MEASURES:
+        return MEASURES[value].higher_is_better
     return is_score(value) and (metric not in METRICS or METRICS[metric].higher_is_better)
 
 
 def scale_of(value: str) -> float:
     """The factor from a number as stored to the number as shown."""
-    return 100.0 if is_score(value) else 1.0
+    return 100.0 if is_score(value) or (value in MEASURES and MEASURES[value].fraction) else 1.0
 
 
 def metric_words(metrics: Collection[str]) -> str:

@@ -3,6 +3,7 @@ import shutil
 
 import numpy as np
 import pytest
+from five_files import change_line, write_five_files
 
 
 def test_list_shows_published_counts(invoke):
@@ -13,7 +14,8 @@ def test_list_shows_published_counts(invoke):
     assert counts["cora"] == [2708, 5278, 1433, 7]
     assert counts["citeseer"] == [3327, 4552, 3703, 6]
     assert counts["pubmed"] == [19717, 44324, 500, 3]
-    assert list(rows) == ["cora", "citeseer", "pubmed", "planted", "complete"]
+    assert list(rows) == ["cora", "citeseer", "pubmed", "planted", "complete", "planar", "mesh"]
+    assert counts["mesh"] == [400, 2964, 0, None]
 
 
 def test_list_for_people_names_what_is_absent(invoke):
@@ -91,3 +93,72 @@ def test_a_damaged_ogb_folder_is_one_sentence_and_exit_4(invoke, data, write_ogb
     code, out, err = invoke("datasets", "show", "ogbn-arxiv")
     assert (code, out) == (4, "")
     assert err.startswith("Error: ") and err.count("\n") == 1 and f"{file}'" in err
+
+
+def test_show_gives_statistics_of_trajectories(invoke, tmp_path):
+    folder = write_five_files(tmp_path / "mine")
+    code, out, err = invoke("datasets", "show", folder, "--json")
+    facts = json.loads(out)
+    assert (code, err) == (0, "")
+    assert {key: facts[key] for key in ("nodes", "edges", "dead_ends", "trajectories", "left_out", "coordinates")} == {
+        "nodes": 8,
+        "edges": 8,
+        "dead_ends": 1,
+        "trajectories": 10,
+        "left_out": 0,
+        "coordinates": False,
+    }
+    assert (facts["observations"]["total"], facts["legs"]["total"]) == (40, 30)
+    assert facts["legs"]["mean"] == pytest.approx(5 / 3)
+    assert facts["splits"] == {"public": {"train": 7, "val": 1, "test": 2}}
+    code, out, err = invoke("datasets", "show", folder)
+    assert code == 0 and "7 train, 1 val, 2 test" in out and "mean 1.67" in out
+    assert f"lipgnn train --dataset {folder}" in err
+
+
+def test_trajectories_in_the_data_directory_are_listed(invoke, data):
+    folder = write_five_files(data / "gps" / "laussane", rounds=2)
+    rows = {row["name"]: row for row in json.loads(invoke("datasets", "list", "--json")[1])}
+    assert (rows["lausanne"]["where"], rows["lausanne"]["nodes"]) == (str(folder), 8)
+    assert "wikispeedia" in invoke("datasets", "list")[2]
+    assert invoke("datasets", "path", "lausanne")[1] == f"{folder}\n"
+    code, _, err = invoke("datasets", "show", "geolife")
+    assert code == 4 and err.count("\n") == 2 and str(data / "gps" / "geolife") in err
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "text", "told"),
+    [
+        ("edges", 9, None, "line 1"),
+        ("paths", 3, "1\t99", "line 3"),
+        ("observations", 5, "0\t0.5\t1\t0.25", "line 5"),
+        ("paths", 3, "1\t3", "line 3"),
+        ("paths", 7, "", "line 7"),
+        ("lengths", None, None, "No such file"),
+    ],
+    ids=["counts", "unknown edge", "weights", "torn path", "empty leg", "no lengths"],
+)
+@pytest.mark.parametrize("command", [("datasets", "show"), ("train", "--dataset")], ids=lambda words: words[0])
+def test_a_damaged_folder_of_trajectories_is_one_sentence_and_exit_4(invoke, tmp_path, command, file, line, text, told):
+    folder = write_five_files(tmp_path / "mine")
+    if line:
+        change_line(folder, file, line, text)
+    else:
+        (folder / f"{file}.txt").unlink()
+    code, out, err = invoke(*command, folder)
+    assert (code, out) == (4, "")
+    assert err.startswith(f"Error: Cannot use '{folder / file}.txt': ") and told in err
+
+
+@pytest.mark.parametrize(
+    ("file", "line", "text", "told"),
+    [
+        ("paths", 3, "1\t99", "line 3: edge 99 is none of 0 to 7"),
+        ("lengths", 10, "109\t3", "line 10: in all, 39 lines of observations.txt are announced, and it has 40"),
+    ],
+)
+def test_a_damaged_folder_ends_the_installed_program_with_4(lipgnn, tmp_path, file, line, text, told):
+    folder = write_five_files(tmp_path / "mine")
+    change_line(folder, file, line, text)
+    done = lipgnn("datasets", "show", folder, check=4)
+    assert (done.stdout, done.stderr) == ("", f"Error: Cannot use '{folder}/{file}.txt': {told}.\n")

@@ -1,6 +1,8 @@
 import json
 import sys
 
+from five_files import change_line, write_five_files
+
 from lipgnn.catalog import DATASETS
 from lipgnn.datasets import read, write_npz
 
@@ -9,7 +11,7 @@ def test_verify_knows_what_ships(invoke):
     code, out, _ = invoke("datasets", "verify", "--json")
     verdicts = {row["name"]: row["verdict"] for row in json.loads(out)}
     assert code == 0
-    generated = dict.fromkeys(("planted", "complete"), "readable")
+    generated = dict.fromkeys(("planted", "complete", "planar", "mesh"), "readable")
     assert verdicts == {"cora": "whole", "citeseer": "whole", "pubmed": "whole", **generated}
 
 
@@ -28,3 +30,13 @@ def test_verify_finds_a_file_that_was_replaced_by_another(invoke, tmp_path, monk
     code, out, _ = invoke("datasets", "verify", "cora")
     assert code == 4
     assert DATASETS["cora"].fingerprint in out
+
+
+def test_verify_reads_trajectories_from_end_to_end(invoke, tmp_path):
+    folder = write_five_files(tmp_path / "mine")
+    code, out, _ = invoke("datasets", "verify", folder, "--json")
+    (row,) = json.loads(out)
+    assert code == 0 and row["verdict"] == "readable" and "8 nodes, 10 trajectories" in row["detail"]
+    change_line(folder, "paths", 31, "0\t0")
+    code, out, _ = invoke("datasets", "verify", folder, "--json")
+    assert code == 4 and "line 31" in json.loads(out)[0]["detail"]

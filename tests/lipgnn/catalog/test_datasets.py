@@ -37,6 +37,13 @@ def test_a_published_file_is_known_by_its_name_wherever_it_lies():
     assert catalog.dataset_entry("cora:50") is None and catalog.dataset_entry("trees:3") is None
 
 
+def test_a_published_folder_is_known_by_its_name_and_that_of_the_one_above():
+    assert catalog.dataset_entry("/some/where/gps/laussane") is catalog.DATASETS["lausanne"]
+    assert catalog.dataset_entry("wikispeedia/gretel/") is catalog.DATASETS["wikispeedia"]
+    assert catalog.dataset_entry("/some/where/laussane") is None and catalog.dataset_entry("gretel") is None
+    assert catalog.dataset_entry("planar:900") is catalog.DATASETS["planar"]
+
+
 FILES = {name: entry for name, entry in catalog.DATASETS.items() if isinstance(entry, catalog.FileEntry)}
 
 

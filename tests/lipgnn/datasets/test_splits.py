@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lipgnn.datasets import read
-from lipgnn.datasets.splits import choose, random_split
+from lipgnn.datasets.splits import choose, only_as_it_is, random_split
 from lipgnn.errors import DataError, UsageError
 
 
@@ -127,3 +127,10 @@ def test_the_split_file_of_an_undirected_form_is_that_of_the_data(make_source, t
     np.savez(tmp_path / "splits" / "small_split_0.6_0.2_3.npz", **masks)
     split = choose(make_source(name="small:undirected"), "geom-gcn:3", data_dir=tmp_path)
     np.testing.assert_array_equal(np.stack(list(split.parts.values())), np.eye(3, 6, dtype=bool))
+
+
+def test_data_that_is_given_once_for_all_has_no_other_options():
+    only_as_it_is("x", split="public", missing=0.0, features="raw")
+    for changed in ({"split": "0"}, {"missing": 0.1}, {"features": "row"}):
+        with pytest.raises(UsageError, match=f"'x' has no other {next(iter(changed))} than"):
+            only_as_it_is("x", **{"split": "public", "missing": 0.0, "features": "raw", **changed})

@@ -6,8 +6,11 @@ import json
 
 import numpy as np
 import pytest
+from five_files import write_five_files
 
 from lipgnn.datasets import describe, load, prepare, read
+from lipgnn.datasets.paths import read_paths
+from lipgnn.datasets.statistics import describe_paths
 
 
 def test_a_graph_counted_by_hand(make_source):
@@ -91,3 +94,24 @@ def test_several_labels_are_counted_task_by_task_and_have_no_homophily(make_sour
     assert facts["unlabelled"] == 1 and facts["homophily"] is None
     assert facts["features"] == 0 and facts["feature_density"] is None
     assert json.loads(json.dumps(facts, allow_nan=False)) == facts
+
+
+def test_trajectories_counted_by_hand(tmp_path):
+    facts = describe_paths(read_paths(write_five_files(tmp_path / "mine")))
+    assert json.loads(json.dumps(facts)) == {
+        "name": str(tmp_path / "mine"),
+        "task": "paths",
+        "directed": True,
+        "nodes": 8,
+        "edges": 8,
+        "dead_ends": 1,
+        "features": 1,
+        "edge_features": 2,
+        "coordinates": False,
+        "trajectories": 10,
+        "observations": {"total": 40, "nodes_each": 2, "min": 4, "median": 4.0, "mean": 4.0, "max": 4},
+        "legs": {"total": 30, "min": 1, "median": 2.0, "mean": pytest.approx(5 / 3), "max": 2},
+        "splits": {"public": {"train": 7, "val": 1, "test": 2}},
+        "left_out": 0,
+        "out_degree": {"min": 0, "median": 1.0, "mean": 1.0, "max": 2},
+    }

@@ -1,5 +1,6 @@
 import pytest
 
+from lipgnn.catalog import MEASURES
 from lipgnn.errors import DataError
 from lipgnn.results.columns import COLUMNS, RESULT_FIELDS, checked
 from lipgnn.spec.run import FIELDS
@@ -12,7 +13,7 @@ def test_the_columns_are_those_of_the_contract():
         "version command"
     )
     assert " ".join(RESULT_FIELDS) == contract
-    assert (*FIELDS, *RESULT_FIELDS) == COLUMNS
+    assert (*FIELDS, *RESULT_FIELDS, *MEASURES) == COLUMNS
 
 
 def test_texts_become_the_numbers_they_are_and_an_empty_one_is_none(result_row):

@@ -6,7 +6,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from lipgnn.errors import DataError, LipgnnError, UsageError
-from lipgnn.results.columns import COLUMNS, VALUES
+from lipgnn.results.columns import COLUMNS, OPTIONAL, VALUES
 from lipgnn.results.rows import read_results
 
 
@@ -104,11 +104,16 @@ def test_a_run_whose_scores_do_not_agree_or_that_has_no_excuse_is_refused(rows, 
     assert ("computed with threads 1 and" in caught.value.message) == ("threads" in change)
 
 
-@pytest.mark.parametrize("column", COLUMNS)
+@pytest.mark.parametrize("column", [name for name in COLUMNS if name not in OPTIONAL])
 def test_a_missing_column_is_named(rows, path, column):
     path.write_text(to_csv([{**row} for row in rows]).replace(column, "other", 1))
     with pytest.raises(DataError, match=f"column '{column}'"):
         read_results([path])
+
+
+def test_options_that_change_nothing_need_no_column(rows, path):
+    path.write_text(to_csv(rows, [name for name in COLUMNS if name not in OPTIONAL]))
+    assert read_results([path]).rows == rows
 
 
 @pytest.mark.parametrize(

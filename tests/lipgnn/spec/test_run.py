@@ -7,10 +7,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lipgnn.errors import UsageError
-from lipgnn.spec.options import GROUPS
+from lipgnn.spec.options import GROUPS, default_of
 from lipgnn.spec.run import FIELDS, HOW, RunSpec, parse_value
 
-NUMBERS = [name for name, field in FIELDS.items() if field.type in ("int", "float")]
+NUMBERS = [n for n, field in FIELDS.items() if field.type in ("int", "float") and "task" not in field.metadata]
 CHOICES = [name for name, field in FIELDS.items() if "choices" in field.metadata]
 
 
@@ -22,6 +22,7 @@ def test_the_fields_are_those_of_the_contract_group_by_group():
         "depth and norms": "norm kappa norm_place weight_norm residual alpha beta jk init stack",
         "training": "lr weight_decay layer_weight_decay clip schedule batch_size fanout eval_every epochs patience "
         "select seed dtype",
+        "paths": "observed predict horizon walk loss transitions directions",
         "compute": "kernel recompute_every device",
     }
     assert list(FIELDS) == " ".join(groups.values()).split()
@@ -48,6 +49,16 @@ def test_numbers_refuse_what_is_none(name, value):
         RunSpec(**{name: value})
     assert name in caught.value.message
     assert repr(value) in caught.value.message
+
+
+def test_options_of_one_task_have_defaults_there_and_no_value_elsewhere():
+    own = {name: field for name, field in FIELDS.items() if field.metadata.get("task") == "paths"}
+    paths, nodes = RunSpec(dataset="planar", features="raw"), RunSpec()
+    for name, field in own.items():
+        assert getattr(paths, name) == default_of(field) is not None
+        assert getattr(nodes, name) is None
+        with pytest.raises(UsageError, match=f"--{name} is of task paths, and data set 'cora' is of nodes"):
+            RunSpec(**{name: default_of(field)})
 
 
 @pytest.mark.parametrize("name", CHOICES)
@@ -98,7 +109,8 @@ def test_where_and_how_is_no_part_of_the_run(name, value):
 
 
 def test_the_id_is_the_hash_of_what_is_computed_on_which_data():
-    what = {name: value for name, value in RunSpec().to_dict().items() if name not in HOW}
+    of_others = [name for name, field in FIELDS.items() if "task" in field.metadata]
+    what = {name: value for name, value in RunSpec().to_dict().items() if name not in (*HOW, *of_others)}
     canonical = json.dumps({"schema": 2, "fingerprint": "f", "spec": what}, sort_keys=True)
     assert RunSpec().run_id("f") == hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
@@ -151,6 +163,7 @@ def test_every_other_field_is_part_of_the_run(name, number):
     field = FIELDS[name]
     # A reversible stack needs a residual sum.
     base = {} if name == "residual" else {"residual": "scaled"}
+    base |= {"dataset": "planar", "features": "raw"} if "task" in field.metadata else {}
     default = getattr(RunSpec(**base), name)
     if "choices" in field.metadata:
         # Not only another spelling of the default.

@@ -4,6 +4,7 @@ import pytest
 
 from lipgnn.catalog import DATASETS, MODELS, SUMS_RECIPE
 from lipgnn.errors import UsageError
+from lipgnn.spec.options import default_of
 from lipgnn.spec.run import FIELDS, RunSpec
 from lipgnn.spec.sources import command_for, resolve, unknown_variables
 
@@ -37,8 +38,8 @@ def test_a_preset_gives_way_to_what_was_asked_for_and_is_named(tmp_path):
 @pytest.mark.parametrize("name", list(FIELDS))
 def test_no_default_overrides_what_was_asked_for(name, place):
     """For every option, also where data set and model have defaults of their own."""
-    value = FIELDS[name].default
-    given = {"dataset": "texas", "model": "gt", name: value}
+    value = default_of(FIELDS[name])
+    given = {"dataset": "planar" if "task" in FIELDS[name].metadata else "texas", "model": "gt", name: value}
     environ = {f"LIPGNN_{k.upper()}": str(v) for k, v in given.items()}
     resolved = resolve(given, {}) if place == "flag" else resolve({}, environ)
     assert resolved.sources[name] == ("flag" if place == "flag" else "environment")

@@ -5,7 +5,7 @@ import dataclasses
 import numpy as np
 import pytest
 
-from lipgnn.catalog import METRICS
+from lipgnn.catalog import CHOICES, METRICS
 from lipgnn.datasets import Split, load
 from lipgnn.errors import DataError, UsageError
 from lipgnn.spec.run import RunSpec
@@ -70,7 +70,7 @@ def test_auto_and_its_name_are_one_run(several):
     assert own.run_id("f") == RunSpec(dataset="mine.npz", metric="roc-auc").run_id("f")
 
 
-@pytest.mark.parametrize("metric", METRICS)
+@pytest.mark.parametrize("metric", [name for name, entry in METRICS.items() if entry.about != CHOICES])
 def test_two_classes_have_every_metric(grid, metric):
     assert measured(RunSpec(dataset="minesweeper:6", metric=metric), grid).metric == metric
 
@@ -100,3 +100,8 @@ def test_a_part_of_one_kind_is_refused_before_anything_is_computed(grid, part, l
     with pytest.raises(DataError, match=f"the {part} part of 'minesweeper:6' has one alone"):
         measured(spec, one_sided)
     assert measured(spec.with_values(metric="accuracy"), one_sided).metric == "accuracy"
+
+
+def test_nodes_do_not_walk(grid):
+    with pytest.raises(UsageError, match=r"choice accuracy is of walks along edges, and data set .* has none"):
+        measured(RunSpec(dataset="minesweeper:6", metric="choice-accuracy"), grid)

@@ -13,9 +13,7 @@ from lipgnn.spec.run import RunSpec
 from lipgnn.tasks.saved import load_model, save_model
 
 SPEC = RunSpec(layers=2, hidden=2, heads=2)
-DATA = SimpleNamespace(
-    fingerprint="f", task="nodes", num_features=5, num_classes=3, class_names=("x", "y", "[/z]"), name="data"
-)
+DATA = SimpleNamespace(fingerprint="f", task="nodes", shape=(5, 3), class_names=("x", "y", "[/z]"), name="data")
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ def test_who_says_nothing_is_taken_for_the_careful_case():
 def test_every_task_of_the_catalog_says_what_is_predicted_and_how_it_is_scored(name):
     task = find_task(name)
     assert isinstance(task, Task) and find_task(name) is task
-    assert task.items in ("nodes", "graphs") and task.metric in METRICS
+    assert task.items in ("nodes", "graphs", "windows") and task.metric in METRICS
     assert task.uncertified is None or task.uncertified.endswith(".")
 
 
@@ -34,7 +34,7 @@ def test_an_unknown_task_is_refused_with_the_list():
         find_task("edges")
 
 
-@pytest.mark.parametrize("name", ["planted", "trees:2"])
+@pytest.mark.parametrize("name", ["planted", "trees:2", "planar:200"])
 def test_data_is_found_by_its_name_and_says_its_task(name):
     data = load(name)
     assert find_task(data.task) is task_of(name)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+from five_files import write_five_files
 
 from lipgnn.datasets import read, write_npz
 from lipgnn.datasets.fetching.importing import import_source
@@ -61,3 +62,8 @@ def test_damaged_sources_leave_nothing(file, data_dir):
     with pytest.raises(DataError):
         import_source(file)
     assert not data_dir.exists()
+
+
+def test_trajectories_are_used_where_they_lie(tmp_path):
+    with pytest.raises(UsageError, match="is trajectories on a graph"):
+        import_source(write_five_files(tmp_path / "mine"))

@@ -1,11 +1,12 @@
 import pytest
 
-from lipgnn.catalog import METRICS, MetricEntry
+from lipgnn.catalog import MEASURES, METRICS, MetricEntry
 from lipgnn.report.table.values import SHOWN, heading_of, higher_is_better, metric_words, scale_of, words_of
 
 
-def test_scores_alone_are_better_high_and_shown_in_percent():
+def test_scores_and_shares_alone_are_better_high_and_shown_in_percent():
     scores = {"train_score", "val_score", "test_score", "last_test_score"}
+    scores |= {name for name, entry in MEASURES.items() if entry.fraction}
     for metric in ("accuracy", "roc-auc", "a metric of its own"):
         assert {value for value in SHOWN if higher_is_better(value, metric)} == scores
     assert {value for value in SHOWN if scale_of(value) == 100} == scores
@@ -20,7 +21,7 @@ def test_a_score_is_called_by_its_metric(metric):
 
 def test_a_score_has_the_direction_of_its_metric(monkeypatch):
     monkeypatch.setitem(METRICS, "error", MetricEntry("the share of wrong ones", words="error", higher_is_better=False))
-    assert not any(higher_is_better(value, "error") for value in SHOWN)
+    assert not any(higher_is_better(value, "error") for value in SHOWN if value not in MEASURES)
     assert words_of("test_score", ["error"]) == "test error"
 
 
