@@ -7,6 +7,7 @@ spread.
 """
 
 from lipgnn.kernels.choice import choose, implementation, obstacles
+from lipgnn.kernels.product import affine
 from lipgnn.kernels.residual import add_activated
 
-__all__ = ["add_activated", "choose", "implementation", "obstacles"]
+__all__ = ["add_activated", "affine", "choose", "implementation", "obstacles"]

@@ -10,11 +10,12 @@ import torch
 from torch import nn
 
 from lipgnn.catalog import ADDITIVE
-from lipgnn.kernels import fused
+from lipgnn.kernels import affine, fused
 from lipgnn.nn.activations import largest_slope
-from lipgnn.nn.attention import AttentionConv, aggregate, project
+from lipgnn.nn.attention import AttentionConv, aggregate
 from lipgnn.nn.ends import Ends
 from lipgnn.nn.linear_map import LinearMap
+from lipgnn.nn.projection import project
 from lipgnn.norms import Bound, score_norm
 from lipgnn.norms.bound import product
 from lipgnn.norms.lengths import spectral_norm
@@ -142,12 +143,14 @@ class GATConv(AttentionConv):
 
     def _projected(self, ends: Ends, *, heads_fastest: bool) -> tuple[torch.Tensor, torch.Tensor | None]:
         """z of the sources, (N, H, D), and of the targets, (M, H, D), None where these are the same."""
-        z = project(self._source_map, ends.source, self.num_heads, heads_fastest=heads_fastest)
+        z = project(self._source_map, ends.source, self.num_heads, heads_fastest=heads_fastest, kernel=self.kernel)
         if ends.target is ends.source and self._target_map is self._source_map:
             return z, None
         if ends.shared and self._target_map is self._source_map:
             return z, z[: len(ends.target)]
-        return z, project(self._target_map, ends.target, self.num_heads, heads_fastest=heads_fastest)
+        return z, project(
+            self._target_map, ends.target, self.num_heads, heads_fastest=heads_fastest, kernel=self.kernel
+        )
 
     def _arguments(self, kernel: ModuleType, ends: Ends) -> dict[str, torch.Tensor | float | None]:
         z, target = self._projected(ends, heads_fastest=kernel.heads_fastest(self.num_heads, self.out_feats))
@@ -203,7 +206,7 @@ class GATConv(AttentionConv):
 
     def values(self, x: torch.Tensor) -> torch.Tensor:
         """W x of all heads side by side, (N, F) → (N, H·D)."""
-        return self._source_map(x)
+        return affine(x, self._source_map.weight, None, self.kernel)
 
     def certified(self, graph: dgl.DGLGraph) -> Bound:
         """The Lipschitz constant of the layer on `graph`.

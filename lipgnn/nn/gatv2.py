@@ -11,11 +11,12 @@ from torch import nn
 
 from lipgnn.catalog import DYNAMIC
 from lipgnn.errors import UsageError
-from lipgnn.kernels import fused
+from lipgnn.kernels import affine, fused
 from lipgnn.nn.activations import largest_slope
-from lipgnn.nn.attention import AttentionConv, aggregate, project
+from lipgnn.nn.attention import AttentionConv, aggregate
 from lipgnn.nn.ends import Ends, Features
 from lipgnn.nn.linear_map import LinearMap
+from lipgnn.nn.projection import project
 from lipgnn.norms import Bound, score_norm
 from lipgnn.norms.bound import product
 from lipgnn.norms.lengths import spectral_norm
@@ -157,12 +158,12 @@ class GATv2Conv(AttentionConv):
     def _projected(self, ends: Ends, *, heads_fastest: bool) -> tuple[torch.Tensor, torch.Tensor]:
         """k = W_l x of the sources, (N, H, D), and q = W_r x + b_l + b_r of the targets, (M, H, D)."""
         source, target, heads = self.fc_src, self._target_map, self.num_heads
-        key = project(source, ends.source, heads, heads_fastest=heads_fastest, bias=None)
+        key = project(source, ends.source, heads, heads_fastest=heads_fastest, kernel=self.kernel, bias=None)
         if target is source and ends.shared:
             query = key[: len(ends.target)]
             return key, query if source.bias is None else query + 2 * self._value_bias
         bias = None if source.bias is None else source.bias + target.bias
-        return key, project(target, ends.target, heads, heads_fastest=heads_fastest, bias=bias)
+        return key, project(target, ends.target, heads, heads_fastest=heads_fastest, kernel=self.kernel, bias=bias)
 
     def _arguments(self, kernel: ModuleType, ends: Ends) -> dict[str, torch.Tensor | float | None]:
         key, query = self._projected(ends, heads_fastest=kernel.heads_fastest(self.num_heads, self.out_feats))
@@ -198,7 +199,7 @@ class GATv2Conv(AttentionConv):
 
     def values(self, x: torch.Tensor) -> torch.Tensor:
         """W_l x of all heads side by side, (N, F) → (N, H·D), without the bias."""
-        return nn.functional.linear(x, self.fc_src.weight)
+        return affine(x, self.fc_src.weight, None, self.kernel)
 
     def certified(self, graph: dgl.DGLGraph) -> Bound:
         """The Lipschitz constant of the layer on `graph`.

@@ -33,6 +33,16 @@ void run(const Arrays& arrays, bool backward) {
 
 }  // namespace lipgnn
 
+// Whether Intel made this processor: libraries that it makes are at their best there.
+extern "C" int64_t made_by_intel() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_cpu_init();
+  return __builtin_cpu_is("intel") ? 1 : 0;
+#else
+  return 0;
+#endif
+}
+
 // How large the caller's structures have to be: one that was made for other sources must not be read.
 #define LIPGNN_EXPORT_SIZE(name, Arrays) \
   extern "C" int64_t name##_size() { return sizeof(lipgnn::Arrays<float>); }
