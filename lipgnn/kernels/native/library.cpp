@@ -17,6 +17,7 @@ void with_rows(int64_t heads, int64_t width, bool heads_fastest, const Run& run)
   if (heads_fastest && heads == 8 && width == 8) return run(HeadsFastest<T, 8, 8>(heads, width));
   if (heads_fastest && heads == 8) return run(HeadsFastest<T, 8, 0>(heads, width));
   if (heads_fastest) return run(HeadsFastest<T, 4, 0>(heads, width));
+  if (heads == 1 && width == 64) return run(WidthFastest<T, 4, 1, 1, 64>(heads, width));
   if (heads <= 4) return run(WidthFastest<T, 4, 1>(heads, width));
   if (heads <= 8) return run(WidthFastest<T, 8, 1>(heads, width));
   return run(WidthFastest<T, 8, 0>(heads, width));
