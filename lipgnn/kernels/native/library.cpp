@@ -1,5 +1,6 @@
 // What Python calls, through ctypes: one function for each form, direction and floating-point type.
 #include "additive.h"
+#include "batch_norm.h"
 #include "dot_product.h"
 #include "dropout.h"
 #include "dynamic.h"
@@ -49,6 +50,7 @@ extern "C" int64_t made_by_intel() {
   extern "C" int64_t name##_size() { return sizeof(lipgnn::Arrays<float>); }
 
 LIPGNN_EXPORT_SIZE(additive, Additive)
+LIPGNN_EXPORT_SIZE(batch_norm, BatchNorm)
 LIPGNN_EXPORT_SIZE(dot_product, DotProduct)
 LIPGNN_EXPORT_SIZE(feature_dropout, FeatureDropout)
 LIPGNN_EXPORT_SIZE(dynamic, Dynamic)
@@ -58,9 +60,10 @@ LIPGNN_EXPORT_SIZE(smoothness, Smoothness)
 LIPGNN_EXPORT_SIZE(sparse_product, SparseProduct)
 LIPGNN_EXPORT_SIZE(summary, Summary)
 
-#define LIPGNN_EXPORT_ELU(type, suffix)                                                                                    \
-  extern "C" void residual_elu_forward_##suffix(const lipgnn::ResidualElu<type>* a) { lipgnn::residual_elu_forward(*a); } \
-  extern "C" void residual_elu_backward_##suffix(const lipgnn::ResidualElu<type>* a) { lipgnn::residual_elu_backward(*a); }
+// What is the same for all layouts.
+#define LIPGNN_EXPORT_PLAIN(name, Arrays, type, suffix)                                                        \
+  extern "C" void name##_forward_##suffix(const lipgnn::Arrays<type>* a) { lipgnn::name##_forward(*a); }     \
+  extern "C" void name##_backward_##suffix(const lipgnn::Arrays<type>* a) { lipgnn::name##_backward(*a); }
 
 #define LIPGNN_EXPORT(name, Form, Arrays, type, suffix)                                                              \
   extern "C" void name##_forward_##suffix(const lipgnn::Arrays<type>* a) { lipgnn::run<lipgnn::Form>(*a, false); } \
@@ -82,5 +85,7 @@ LIPGNN_EXPORT_ONE_WAY(row_measures, RowMeasures)
 LIPGNN_EXPORT_ONE_WAY(smoothness, Smoothness)
 LIPGNN_EXPORT_ONE_WAY(sparse_product, SparseProduct)
 LIPGNN_EXPORT_ONE_WAY(summary, Summary)
-LIPGNN_EXPORT_ELU(float, float32)
-LIPGNN_EXPORT_ELU(double, float64)
+LIPGNN_EXPORT_PLAIN(batch_norm, BatchNorm, float, float32)
+LIPGNN_EXPORT_PLAIN(batch_norm, BatchNorm, double, float64)
+LIPGNN_EXPORT_PLAIN(residual_elu, ResidualElu, float, float32)
+LIPGNN_EXPORT_PLAIN(residual_elu, ResidualElu, double, float64)
