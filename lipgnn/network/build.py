@@ -83,6 +83,8 @@ class Builder:
     def _beside(self, width: int) -> nn.Linear:
         """The map of residual linear; the layer itself has the bias."""
         linear = Projection(width, width, bias=False, kernel=self.spec.kernel)
+        if self.spec.init == "torch-ends":
+            nn.init.xavier_uniform_(linear.weight)
         self._prepare([LinearMap(linear, last=True)])
         return linear
 

@@ -91,7 +91,7 @@ class DeepGNN(nn.Module):
         self.needs_start = spec.residual == "initial"
         self.recompute_every = spec.recomputed_blocks
         for linear in (self.encoder, self.decoder):
-            if isinstance(linear, nn.Linear):
+            if isinstance(linear, nn.Linear) and spec.init != "torch-ends":
                 nn.init.xavier_uniform_(linear.weight)
                 if linear.bias is not None:
                     nn.init.zeros_(linear.bias)
