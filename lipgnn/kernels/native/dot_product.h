@@ -202,9 +202,10 @@ class DotProductAttention : Attention<Rows> {
     return larger(query, longest[0] < longest[1] ? longest[0] : longest[1]);
   }
 
-  // The weight of an edge from its score.
+  // The weight of an edge from its score. Where scores are not bounded, the last digit of one can be more than exp can
+  // bear: it must be what forward found, to the bit.
   V weigh(const T* at, V x) const {
-    return exponential<T, L>(a_.shift ? x - load<V>(at + highest_at()) : x) * load<V>(at);
+    return exponential<T, L>(a_.shift ? rounded(x) - load<V>(at + highest_at()) : x) * load<V>(at);
   }
 
   void measure_spread(int64_t first, int64_t end) const {
@@ -346,7 +347,9 @@ class DotProductAttention : Attention<Rows> {
   void sources(int64_t first, int64_t end) const {
     const EdgeOrder& order = graph_.outgoing;
     V x[G], d[G], weight[G], size[G];
-    typename Rows::Row scaled(size_), to_key(size_), to_value(size_);
+    typename Rows::Row scaled(size_), to_key(size_), to_value(size_), own_query(size_);
+    // Scores by the operations of forward, see `weigh`; where they are bounded there is a faster way.
+    const bool as_forward = a_.normalize && a_.shift;
     for (int64_t j = first; j < end; ++j) {
       // q_i.k_j could overflow where (f_i q_i).k_j s_i does not: q_i.(k_j / |k_j|) never does.
       for (int g = 0; g < rows_.groups(); ++g) {
@@ -364,12 +367,19 @@ class DotProductAttention : Attention<Rows> {
           fetch(grad(order.other[e + kAhead]), size_);
           fetch(target(order.other[e + kAhead]), target_size());
         }
-        rows_.dot(query(i), scaled.data(), x);
+        if (as_forward) {
+          for (int g = 0; g < rows_.groups(); ++g) weight[g] = kept_first(target(i) + g * L);
+          rows_.copy(own_query.data(), query(i));
+          rows_.scale(own_query.data(), weight);
+          rows_.dot(own_query.data(), key(j), x);
+        } else {
+          rows_.dot(query(i), scaled.data(), x);
+        }
         rows_.dot(grad(i), value(j), d);
         for (int g = 0; g < rows_.groups(); ++g) {
           const T* at = target(i) + g * L;
           const V f = kept_first(at), s = kept_second(at);
-          const V p = weigh(at, (x[g] * f) * (size[g] * s));
+          const V p = weigh(at, as_forward ? x[g] * s : (x[g] * f) * (size[g] * s));
           const V kept = scaled_ ? keep(order.edge_id[e], g) : fill<T, L>(1);
           const V own = d[g] * kept;
           d[g] = p * ((a_.shift ? own - load<V>(at + base_at()) : own) - load<V>(at + padded_)) * s * f;

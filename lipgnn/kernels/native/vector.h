@@ -44,6 +44,13 @@ inline V larger(V a, V b) {
   return a > b ? a : b;
 }
 
+// A product as it is rounded, by way of memory: a compiler may otherwise add something to it before it is.
+template <typename V>
+inline V rounded(V product) {
+  asm("" : "+m"(product));
+  return product;
+}
+
 template <typename V>
 inline V absolute(V v) {
   return v < 0 ? -v : v;

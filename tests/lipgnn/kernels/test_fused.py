@@ -155,6 +155,24 @@ def test_equal_lengths_pass_their_gradient_to_the_first_neighbour_as_dgl_does(fo
     compare(form, graph, inputs, kappa=1.0)
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("kappa", [1e-6, 1e-10])
+@pytest.mark.parametrize("shape, heads_fastest", [((8, 8), True), ((8, 8), False), ((2, 8), False), ((1, 64), False)])
+def test_scores_beyond_the_digits_of_their_type_have_the_gradients_of_twice_the_digits(
+    form, kappa, shape, heads_fastest
+):
+    """Scores of 1e6 lie 0.06 apart in float32: exp bears no other rounding on the way back than on the way there."""
+    ends = torch.randint(40, (2, 200), generator=torch.Generator().manual_seed(1))
+    graph = dgl.add_self_loop(dgl.graph(tuple(ends)))
+    inputs = inputs_of(form, graph.num_nodes(), *shape, seed=5, dtype=torch.float32)
+    found = with_gradients(by_kernel, form, graph, inputs, kappa=kappa, heads_fastest=heads_fastest)
+    weights = torch.randn(found[0].shape, generator=torch.Generator().manual_seed(99))
+    leaves = [x.double().requires_grad_() for x in inputs]
+    exact = by_reference(form, graph, leaves, kappa=kappa)
+    expected = [exact.detach(), *torch.autograd.grad(exact, leaves, weights.double())]
+    assert_equal(found, [x.float() for x in expected])
+
+
 @pytest.mark.parametrize("slope", [0.0, 0.3, 1.0, 2.5])
 @pytest.mark.parametrize("form", ["additive", "dynamic"])
 def test_any_slope_that_rises(form, slope, reference):
