@@ -45,6 +45,7 @@ class Paths(Task):
             "features": "raw",
             "dropout": 0.0,
             "layer_dropout": 0.0,
+            "residual": "identity",
             "weight_decay": 0.0,
             "layer_weight_decay": "same",
             "lr": 0.01,
