@@ -52,7 +52,7 @@ MLPS: dict[str, Entry] = {
 INITS: dict[str, Entry] = {
     "glorot": Entry("maps start as the authors of the layer draw them"),
     "torch-ends": Entry(
-        "encoder and decoder start as torch draws linear maps, biases among them; the map of residual linear as Glorot's"
+        "encoder and decoder start as torch draws them, biases among them, and the map of residual linear as Glorot's"
     ),
     "orthogonal": Entry("maps start with orthonormal rows or columns for every head"),
     "zero-last": Entry("every layer starts by adding nothing"),
