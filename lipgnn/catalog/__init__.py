@@ -43,7 +43,7 @@ from lipgnn.catalog.norms import (
     fused_norms,
     parse_norm,
 )
-from lipgnn.catalog.paths import PATH_LOSSES, PREDICTIONS, TRANSITIONS, WALKS
+from lipgnn.catalog.paths import PATH_LOSSES, PREDICTIONS, TRANSITIONS, WALKERS, WALKS
 from lipgnn.catalog.recipes import SUMS_RECIPE
 from lipgnn.catalog.tasks import (
     AUTO_METRIC,
@@ -96,6 +96,7 @@ __all__ = [
     "TASKS",
     "TRANSITIONS",
     "UNDIRECTED",
+    "WALKERS",
     "WALKS",
     "DatasetEntry",
     "Entry",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from lipgnn.catalog import MEASURES
+from lipgnn.catalog import MEASURES, WALKERS
 from lipgnn.datasets.hops import count_hops
 from lipgnn.datasets.trajectories import PathDataset
 from lipgnn.network.paths import PathNetwork
@@ -23,8 +23,7 @@ from lipgnn.walks import continuations_size, walk
 from lipgnn.walks.outcomes import OUTCOMES, Scene, measures_of, outcomes
 from lipgnn.walks.standing import harmonic_ranks, mass_by_node, pairwise_credits
 
-MODEL, UNIFORM, UNIFORM_NB = WALKERS = ("model", "uniform", "uniform-nb")
-"""What is compared: walks by the logits of a model, and by equal ones, among all out-edges and without going back."""
+MODEL, UNIFORM, UNIFORM_NB = WALKERS
 
 STANDING = ("target_rank", "pairwise_accuracy")
 """Measures of data whose observations are single nodes, as in Wikispeedia (see `lipgnn.walks.standing`)."""
@@ -48,7 +47,7 @@ def tables_of(
     rows = rows_of(batches, kinds, network, Rivals(dataset) if has_single_nodes(dataset) else None)
     horizons = rows[MODEL][:, OUTCOMES.index("horizon")].long().tolist()
     notes = [
-        "uniform and uniform-nb take all edges alike, among all out-edges of a node and without going back.",
+        *(f"{name}: {WALKERS[name].description}." for name in (UNIFORM, UNIFORM_NB)),
         f"Steps of a walk: {horizon_words(spec.horizon)}.",
     ]
     if UNIFORM_NB not in kinds:
@@ -105,6 +104,16 @@ def measured(rows: torch.Tensor | None) -> Measures:
     standing = rows[:, len(OUTCOMES) :].nanmean(dim=0).tolist()
     found = measures_of(rows[:, : len(OUTCOMES)]) | dict(zip(STANDING, standing, strict=True))
     return {name: value if value == value else None for name, value in found.items()}
+
+
+def by_horizon(rows: torch.Tensor) -> dict[int, Measures]:
+    """The same for every number of steps that there is, with how many windows have it as `horizon_windows`."""
+    steps = rows[:, OUTCOMES.index("horizon")].long()
+    found = {}
+    for horizon in steps.unique().tolist():
+        here = rows[steps == horizon]
+        found[horizon] = {**measured(here), "horizon_windows": float(len(here))}
+    return found
 
 
 def horizon_words(horizon: str) -> str:
