@@ -16,7 +16,7 @@ from lipgnn.catalog.dataset_entries import (
 )
 from lipgnn.catalog.datasets import DATASETS, FEATURE_FORMS, UNDIRECTED, cautions, dataset_entry, split_name
 from lipgnn.catalog.entry import Entry, check_name
-from lipgnn.catalog.layers import MODELS, LayerEntry, models_with
+from lipgnn.catalog.layers import MODELS, LayerEntry, layers_for, models_with
 from lipgnn.catalog.network import (
     ACTIVATIONS,
     BIASES,
@@ -43,7 +43,7 @@ from lipgnn.catalog.norms import (
     fused_norms,
     parse_norm,
 )
-from lipgnn.catalog.paths import PATH_LOSSES, PREDICTIONS, TRANSITIONS, WALKERS, WALKS
+from lipgnn.catalog.paths import PATH_LOSSES, PREDICTIONS, TRANSITIONS, WALKERS, WALKS, horizon_words
 from lipgnn.catalog.recipes import SUMS_RECIPE
 from lipgnn.catalog.tasks import (
     AUTO_METRIC,
@@ -114,7 +114,9 @@ __all__ = [
     "dataset_entry",
     "find_task",
     "fused_norms",
+    "horizon_words",
     "is_path_folder",
+    "layers_for",
     "models_with",
     "parse_norm",
     "split_name",

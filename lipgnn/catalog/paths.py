@@ -33,3 +33,11 @@ WALKERS: dict[str, Entry] = {
     "uniform": Entry("all out-edges of a node alike"),
     "uniform-nb": Entry("all edges alike, but that by which the walker came"),
 }
+
+
+def horizon_words(horizon: str) -> str:
+    """How many steps a walk has, by the option of that name."""
+    if horizon == "given":
+        return "given, the walk has as many steps as the true path"
+    factor = horizon.partition(":")[2]
+    return f"{horizon}, {factor} times the edges of a shortest path from start to target, which does not know the path"

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from lipgnn.catalog import MEASURES, WALKERS
+from lipgnn.catalog import MEASURES, WALKERS, horizon_words
 from lipgnn.datasets.hops import count_hops
 from lipgnn.datasets.trajectories import PathDataset
 from lipgnn.network.paths import PathNetwork
@@ -114,14 +114,6 @@ def by_horizon(rows: torch.Tensor) -> dict[int, Measures]:
         here = rows[steps == horizon]
         found[horizon] = {**measured(here), "horizon_windows": float(len(here))}
     return found
-
-
-def horizon_words(horizon: str) -> str:
-    """What the option of that name means."""
-    if horizon == "given":
-        return "given, the walk has as many steps as the true path"
-    factor = horizon.partition(":")[2]
-    return f"{horizon}, {factor} times the edges of a shortest path from start to target, which does not know the path"
 
 
 def horizon_groups(horizons: Sequence[int]) -> list[tuple[int, int]]:
