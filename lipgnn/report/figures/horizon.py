@@ -31,7 +31,9 @@ class Horizon(Figure):
     """
 
     needs = "horizons"
-    captions = (("choice_accuracy", "Choice accuracy by the steps of the walk, beside walks that take all edges alike."),)
+    captions = (
+        ("choice_accuracy", "Choice accuracy by the steps of the walk, beside walks that take all edges alike."),
+    )
 
     def default_value(self, records: Sequence[str]) -> str:
         return "choice_accuracy"

@@ -227,14 +227,20 @@ def _averaged(table: Table) -> str:
     return names
 
 
+def _horizons(table: Table) -> list[str]:
+    """How many steps walks have, of the runs that are about walks."""
+    runs = (run for cell in table.cells.values() for run in cell.runs)
+    walks = (run for run in runs if run["metric"] in METRICS and METRICS[run["metric"]].about == CHOICES)
+    return sorted({run["horizon"] for run in walks})
+
+
 def _notes(table: Table) -> list[str]:
     notes = []
     if diverged := sum(cell.diverged for cell in table.cells.values()):
         notes.append(f"Diverged runs in these cells, in no mean: {diverged}.")
     if never := sum(cell.never for cell in table.cells.values()):
         notes.append(f"Runs in these cells that never came to it, in no mean: {never}.")
-    cells = [cell for cell in table.cells.values() if cell.runs and METRICS[cell.metric].about == CHOICES]
-    notes += [f"Steps of a walk: {horizon_words(name)}." for name in sorted({c.spec["horizon"] for c in cells})]
+    notes += [f"Steps of a walk: {horizon_words(name)}." for name in _horizons(table)]
     if table.baseline is not None:
         notes.append(
             f"Against {plain(table.baseline)}: mean paired difference over common {', '.join(table.layout.over)} with "
