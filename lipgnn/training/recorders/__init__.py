@@ -1,4 +1,4 @@
-"""Recorders: numbers of every layer, distance or horizon, taken while a run trains; one file each, by name in RECORDERS."""
+"""Recorders: numbers by layer, distance or horizon, taken while a run trains; one file each, by name in RECORDERS."""
 
 from lipgnn.training.recorders.gradients import GradientRecorder
 from lipgnn.training.recorders.horizons import HorizonRecorder
