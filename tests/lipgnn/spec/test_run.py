@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lipgnn.catalog import MODELS
 from lipgnn.errors import UsageError
 from lipgnn.spec.options import GROUPS, default_of
 from lipgnn.spec.run import FIELDS, HOW, RunSpec, parse_value
@@ -153,12 +154,11 @@ def test_other_data_is_another_run():
     assert RunSpec().run_id("a") != RunSpec().run_id("b")
 
 
-@given(
-    st.sampled_from(
-        [name for name in FIELDS if name not in (*HOW, "weight_norm", "norm", "model", "skip", "layer_weight_decay")]
-    ),
-    st.integers(2, 10**6),
-)
+# These have values that not every run can have.
+_BOUND_TO_OTHERS = ("weight_norm", "norm", "model", "skip", "layer_weight_decay", "horizon", "transitions")
+
+
+@given(st.sampled_from([name for name in FIELDS if name not in (*HOW, *_BOUND_TO_OTHERS)]), st.integers(2, 10**6))
 def test_every_other_field_is_part_of_the_run(name, number):
     field = FIELDS[name]
     # A reversible stack needs a residual sum.
@@ -176,6 +176,14 @@ def test_every_other_field_is_part_of_the_run(name, number):
         value = number / (2 * 10**6)
     if value != default_of(field):
         assert RunSpec(**base, **{name: value}).run_id("f") != RunSpec(**base).run_id("f")
+
+
+def test_a_horizon_and_transitions_are_part_of_the_run():
+    base = {"dataset": "planar", "features": "raw", "model": "diffusion", **MODELS["diffusion"].defaults}
+    ids = {
+        RunSpec(**base, **more).run_id("f") for more in ({}, {"horizon": "shortest:1.1"}, {"transitions": "learned"})
+    }
+    assert len(ids) == 3
 
 
 def test_a_skip_and_a_weight_norm_are_part_of_the_run_whatever_their_spelling():
