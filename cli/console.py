@@ -86,13 +86,18 @@ def print_markdown(text: str) -> None:
 
 
 def print_table(
-    columns: Sequence[str], rows: Iterable[Sequence[Any]], *, title: str | None = None, below: Iterable[str] = ()
+    columns: Sequence[str],
+    rows: Iterable[Sequence[Any]],
+    *,
+    title: str | None = None,
+    below: Iterable[str] = (),
+    decimals: Sequence[int | None] | None = None,
 ) -> None:
     """A table on stdout and lines below it; columns of numbers are aligned right, a missing value is a dash.
 
-    A pipe gets every row on one line, however wide.
+    A pipe gets every row on one line, however wide. Columns with `decimals` have so many digits behind the point.
     """
-    table = _table(columns, [list(row) for row in rows])
+    table = _table(columns, [list(row) for row in rows], decimals)
     table.title, table.title_justify = Text(clean(title)) if title else None, "left"
     _unbroken().print(table)
     for line in below:
@@ -106,13 +111,16 @@ def fits(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bool:
     return Measurement.get(console, at_will, _table(columns, rows)).minimum <= console.width
 
 
-def _table(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> Table:
+def _table(
+    columns: Sequence[str], rows: Sequence[Sequence[Any]], decimals: Sequence[int | None] | None = None
+) -> Table:
+    digits = [None] * len(columns) if decimals is None else decimals
     table = Table(box=box.SIMPLE_HEAD)
     for index, column in enumerate(columns):
         numeric = any(isinstance(row[index], int | float) for row in rows)
         table.add_column(Text(clean(column)), justify="right" if numeric else "left", overflow="fold")
     for row in rows:
-        table.add_row(*(Text(cell(value)) for value in row))
+        table.add_row(*(Text(cell(value, count)) for value, count in zip(row, digits, strict=True)))
     return table
 
 
@@ -146,14 +154,14 @@ def print_styled(
         console.print(Text(clean(line)), soft_wrap=True)
 
 
-def cell(value: Any) -> str:
-    """A value as a table shows it."""
+def cell(value: Any, decimals: int | None = None) -> str:
+    """A value as a table shows it; numbers with four digits, or with so many behind the point."""
     if value is None or value == "":
         return DASH
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.4g}"
+        return f"{value:.4g}" if decimals is None else f"{value:.{decimals}f}"
     return clean(value)
 
 

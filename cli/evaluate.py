@@ -95,8 +95,23 @@ def _show(result: dict[str, Any], device: str) -> None:
     if result["attention_entropy"] is not None:
         layers = ((k, value) for k, value in enumerate(result["attention_entropy"], start=1))
         console.print_table(["layer", "attention entropy"], layers, title="Attention (1 is uniform)")
+    for table in result["tables"].values():
+        _show_table(table)
     if "certificate" in result:
         show_certificate(result["certificate"])
+
+
+def _show_table(table: dict[str, Any]) -> None:
+    """Columns without a single value are left out."""
+    rows, decimals = table["rows"], table["decimals"]
+    columns = [name for name in rows[0] if any(row[name] is not None for row in rows)]
+    console.print_table(
+        [name.replace("_", " ") for name in columns],
+        ([row[name] for name in columns] for row in rows),
+        title=table["title"],
+        below=table["notes"],
+        decimals=[decimals.get(name) for name in columns],
+    )
 
 
 def _show_classes(result: dict[str, Any]) -> None:

@@ -63,7 +63,7 @@ The same command again prints the stored result, or goes on where it was interru
     help="Write a checkpoint after so many epochs.",
 )
 @click.option(
-    "--record", type=click.Choice(list(RECORDS)), multiple=True, help="Keep these numbers for every layer and epoch."
+    "--record", type=click.Choice(list(RECORDS)), multiple=True, help="Keep these numbers of the run, for figures."
 )
 @click.option("--force", is_flag=True, help="Compute the run anew even if it is stored.")
 @json_option

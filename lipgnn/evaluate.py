@@ -12,7 +12,7 @@ from lipgnn.errors import DataError
 from lipgnn.measures.features import attention_entropy
 from lipgnn.nn.contract import attended
 from lipgnn.nn.spread import spread_of
-from lipgnn.tasks import Task, TaskData, find_task, load
+from lipgnn.tasks import FurtherTable, Task, TaskData, find_task, load
 from lipgnn.tasks.batches import logits_of
 from lipgnn.tasks.official import official_scores
 from lipgnn.tasks.saved import SavedModel
@@ -33,6 +33,7 @@ class Evaluation:
     attention_entropy : for every layer, mean over heads and nodes of H(α_i) / log n_i, where 1 is uniform;
         nodes with a single neighbour say nothing and are left out. Of many graphs, a batch is looked at. None for
         layers without attention.
+    tables : what its task alone has to show of the test part, by name.
     """
 
     metric: str
@@ -41,6 +42,7 @@ class Evaluation:
     classes: list[dict[str, Any]] | None
     confusion: list[list[int]] | None
     attention_entropy: list[float | None] | None
+    tables: dict[str, FurtherTable]
 
 
 @torch.no_grad()
@@ -74,7 +76,8 @@ def evaluate(saved: SavedModel, dataset: TaskData, device: torch.device) -> Eval
         edges = attended(network.blocks[0].parts, graph)
         found_entropy = (attention_entropy(edges, spread_of(graph, weights)).item() for weights in attention)
         entropy = [None if math.isnan(value) else value for value in found_entropy]
-    return Evaluation(metric, found, official, classes, confusion, entropy)
+    tables = task.further_tables(saved.spec, dataset, network, batches)
+    return Evaluation(metric, found, official, classes, confusion, entropy, tables)
 
 
 def data_for(saved: SavedModel, dataset: str | None = None, split: str | None = None) -> TaskData:

@@ -43,7 +43,7 @@ from lipgnn.catalog.norms import (
     fused_norms,
     parse_norm,
 )
-from lipgnn.catalog.paths import PATH_LOSSES, PREDICTIONS, TRANSITIONS, WALKS
+from lipgnn.catalog.paths import PATH_LOSSES, PREDICTIONS, TRANSITIONS, WALKERS, WALKS, horizon_words
 from lipgnn.catalog.recipes import SUMS_RECIPE
 from lipgnn.catalog.tasks import (
     AUTO_METRIC,
@@ -96,6 +96,7 @@ __all__ = [
     "TASKS",
     "TRANSITIONS",
     "UNDIRECTED",
+    "WALKERS",
     "WALKS",
     "DatasetEntry",
     "Entry",
@@ -113,6 +114,7 @@ __all__ = [
     "dataset_entry",
     "find_task",
     "fused_norms",
+    "horizon_words",
     "is_path_folder",
     "layers_for",
     "models_with",

@@ -26,3 +26,18 @@ TRANSITIONS: dict[str, Entry] = {
     "uniform": Entry("the out-edges of a node have equal shares"),
     "learned": Entry("the shares are a softmax of a learned function of the edge and its nodes"),
 }
+
+# What is compared: the walk of a model, and two that know nothing.
+WALKERS: dict[str, Entry] = {
+    "model": Entry("by the probabilities of the model"),
+    "uniform": Entry("all out-edges of a node alike"),
+    "uniform-nb": Entry("all edges alike, but that by which the walker came"),
+}
+
+
+def horizon_words(horizon: str) -> str:
+    """How many steps a walk has, by the option of that name."""
+    if horizon == "given":
+        return "given, the walk has as many steps as the true path"
+    factor = horizon.partition(":")[2]
+    return f"{horizon}, {factor} times the edges of a shortest path from start to target, which does not know the path"

@@ -14,8 +14,10 @@ from lipgnn.diagnose.profile import Profile, profile
 from lipgnn.diagnose.reach import numbers_of
 from lipgnn.diagnose.subject import TRAINED, Subject
 from lipgnn.diagnose.verdict import Verdict, judge
+from lipgnn.errors import UsageError
 from lipgnn.measures.reach import look_far
 from lipgnn.runtime import choose_device
+from lipgnn.tasks import find_task
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,8 +85,9 @@ def diagnose(
 
     Raises
     ------
-    UsageError : a part that cannot be switched off, or a network whose output is no sum over paths.
+    UsageError : a part that cannot be switched off, a network whose output is no sum over paths, or one of walks.
     """
+    _refuse_walks(subject)
     chosen, _ = choose_device(device)
     data = WholeData.of(subject.spec, subject.dataset, chosen)
     network = subject.network.to(chosen)
@@ -101,6 +104,14 @@ def diagnose(
     variants = ablate(network, data, without) if without else None
     summed = None if paths is None else _paths(subject, data, paths, path_length)
     return Diagnosis(subject, str(chosen), found, verdict, variants, summed, far)
+
+
+def _refuse_walks(subject: Subject) -> None:
+    if find_task(subject.dataset.task).walks:
+        raise UsageError(
+            f"A diagnosis is of outputs of nodes, and those of data set {subject.dataset.name!r} are of walks.",
+            "Train an encoder with layers with --record similarity, and give --over epochs.",
+        )
 
 
 def _paths(subject: Subject, data: WholeData, count: int, length: int | None) -> dict[str, Any]:

@@ -81,6 +81,10 @@ class PathNetwork(DeepGNN):
     def from_encoder(self, graph: Surroundings, x: torch.Tensor) -> NoReturn:
         raise UsageError("How far a network looks is measured of outputs of nodes, and those of paths are of walks.")
 
+    def edge_logits(self, graph: Surroundings, x: torch.Tensor) -> torch.Tensor:
+        """The input of the network → the logits of the edges of the scene, (E,)."""
+        return self.logits(graph, self.body(self.layer_graph(graph), self.encode(x)))
+
     def logits(self, graph: Surroundings, h: torch.Tensor) -> torch.Tensor:
         """The logits of the edges of the scene, (E,)."""
         walked = graph.scene.graph

@@ -6,6 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
+from lipgnn.catalog import MEASURES, WALKERS
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.report.table.cells import Cell
 from lipgnn.report.table.values import DISTANCE, GROWTH
@@ -104,6 +105,23 @@ def with_distance(runs: Iterable[Row], results: Results) -> list[Row]:
         distance = math.fsum(hops * share for hops, share in enumerate(shares)) / total if total else math.nan
         found.append({**run, DISTANCE: distance if math.isfinite(distance) else None})
     return found
+
+
+def measures_by_horizon(run: Row, results: Results, value: str) -> dict[str, dict[int, float]]:
+    """A measure of walks of every number of steps that the test part has, for each of WALKERS that was looked at.
+
+    Raises
+    ------
+    UsageError : nothing of this name is recorded by horizon, or the run has not recorded it.
+    """
+    if value not in MEASURES:
+        raise unknown_name("measure by horizon", value, MEASURES)
+    numbers = _array(run, results.recording(run["run_id"], "horizons"), value)[-1].tolist()
+    found = (
+        (walker, {steps: number for steps, number in enumerate(row) if math.isfinite(number)})
+        for walker, row in zip(WALKERS, numbers, strict=True)
+    )
+    return {walker: by_steps for walker, by_steps in found if by_steps}
 
 
 def _array(run: Row, recording: Mapping[str, np.ndarray] | None, value: str) -> np.ndarray:

@@ -1,13 +1,15 @@
-"""The files of what was recorded during a run, by epoch and layer. No torch here.
+"""The files of what was recorded during a run, by epoch and layer, distance or horizon. No torch here.
 
 runs/<id>/gradients.safetensors   the arrays of GRADIENTS, (E, L) each in the type of the run, and `epochs`, (E,)
 runs/<id>/similarity.safetensors  those of SIMILARITY, (E, L + 1) each, likewise; epoch 0 is before the first step
 runs/<id>/reach.safetensors       that of REACH, (2, L + 2), before the first step and at the epoch selected
+runs/<id>/horizons.safetensors    those of HORIZONS, (1, walks, longest horizon + 1) each, at the epoch selected
 <folder>/<id>.safetensors         archived gradients, small enough to be stored beside a table: of ARCHIVED alone, the
                                   decimal logarithm in float16, which is good to one percent of numbers that are not
                                   extreme; of a run that is long or deep every k-th epoch, so that no file is larger
                                   than 30 KB
 <folder>/<id>.similarity.safetensors  archived similarity, in the same form, and <id>.reach.safetensors
+                                  and <id>.horizons.safetensors
 
 What was not finite is recorded as such.
 """
@@ -19,6 +21,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from lipgnn.catalog import MEASURES
 from lipgnn.errors import DataError
 from lipgnn.files import ensure_writable, write_atomic
 from lipgnn.results.store import Store
@@ -35,11 +38,19 @@ SIMILARITY = ("grad_mu", "grad_norm", "feat_mu", "feat_norm", "rank1")
 # The share of each distance in a node's output: of 0, 1 … L hops, and last of all that is beyond. A reversible stack of
 # L blocks looks 2 L hops far.
 REACH = ("reach_share",)
+# Of walks of exactly 0, 1, 2 … steps in the test part, NaN where there are none: every measure, and how many windows
+# have such a walk. Rows are the walks of `lipgnn.catalog.WALKERS`.
+HORIZONS = (*MEASURES, "horizon_windows")
 # What a run can be asked to record, with the names of its arrays.
-RECORDS = {"gradients": GRADIENTS, "similarity": SIMILARITY, "reach": REACH}
+RECORDS = {"gradients": GRADIENTS, "similarity": SIMILARITY, "reach": REACH, "horizons": HORIZONS}
 # Those whose columns are layers.
 BY_LAYER = ("gradients", "similarity")
-ARCHIVED = {"gradients": ("weight_norm", "input_norm"), "similarity": SIMILARITY, "reach": REACH}
+ARCHIVED = {
+    "gradients": ("weight_norm", "input_norm"),
+    "similarity": SIMILARITY,
+    "reach": REACH,
+    "horizons": HORIZONS,
+}
 _LOGARITHM = "log10_"
 # Of the numbers in an archived file; what they are called takes some hundred bytes more.
 _MOST_BYTES = 29_000

@@ -10,9 +10,9 @@ from pathlib import Path
 
 from lipgnn import datasets
 from lipgnn.catalog import find_task, task_of
-from lipgnn.tasks.task import Task, TaskData
+from lipgnn.tasks.task import FurtherTable, Task, TaskData
 
-__all__ = ["Task", "TaskData", "find_task", "identify", "load", "metric_of_data", "task_of"]
+__all__ = ["FurtherTable", "Task", "TaskData", "find_task", "identify", "load", "metric_of_data", "task_of"]
 
 
 def load(

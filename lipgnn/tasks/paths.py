@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from lipgnn.datasets.trajectories import PathDataset
     from lipgnn.network.paths import PathNetwork
     from lipgnn.spec.run import RunSpec
-    from lipgnn.tasks.batches.batch import Batches
+    from lipgnn.tasks.batches.windows import WindowBatches
+    from lipgnn.tasks.task import FurtherTable
 
 _HORIZON = re.compile(r"given|shortest:\d+(\.\d+)?")
 
@@ -37,6 +38,7 @@ class Paths(Task):
     metric = "choice-accuracy"
     scored = (CHOICES,)
     uncertified = "A certificate is about which of several classes an item has, and walks have none."
+    walks = True
 
     def defaults(self, dataset: str, model: str) -> dict[str, Any]:
         """What suits few trajectories on a large graph: no dropout, no weight decay, steps of five trajectories."""
@@ -89,7 +91,7 @@ class Paths(Task):
 
         return path_network(spec, num_features, num_classes).to(getattr(torch, spec.dtype))
 
-    def batches(self, spec: RunSpec, dataset: PathDataset, device: torch.device) -> Batches:
+    def batches(self, spec: RunSpec, dataset: PathDataset, device: torch.device) -> WindowBatches:
         from lipgnn.tasks.batches.windows import WindowBatches
 
         return WindowBatches(spec, dataset, device)
@@ -107,3 +109,11 @@ class Paths(Task):
         from lipgnn.walks.outcomes import measures_of
 
         return measures_of(outputs)
+
+    def further_tables(
+        self, spec: RunSpec, dataset: PathDataset, network: PathNetwork, batches: WindowBatches
+    ) -> dict[str, FurtherTable]:
+        """All measures of the model and of two uniform walks, of all windows and by horizon."""
+        from lipgnn.tasks.walkers import tables_of
+
+        return tables_of(spec, dataset, network, batches)

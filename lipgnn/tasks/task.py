@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -40,6 +42,24 @@ class TaskData(Protocol):
     labels_array: np.ndarray
 
 
+@dataclass(frozen=True)
+class FurtherTable:
+    """A table of an evaluation that is of one task alone.
+
+    Attributes
+    ----------
+    title : what it shows.
+    rows : the values of every row by the names of their columns, the same in all; None where there is none.
+    decimals : how many digits of the numbers of a column are shown behind the point; four in all of the others.
+    notes : what a reader should know of it, a sentence each.
+    """
+
+    title: str
+    rows: Sequence[Mapping[str, Any]]
+    decimals: Mapping[str, int] = field(default_factory=dict)
+    notes: Sequence[str] = ()
+
+
 class Task:
     """Base of the tasks. A task is one class in one file, and one line in `lipgnn.catalog.TASKS`.
 
@@ -53,6 +73,7 @@ class Task:
     scored : what metrics that are asked for in its place can be about (see `lipgnn.catalog.MetricEntry`).
     has_classes : whether every item has one class, of which a confusion matrix can be made.
     uncertified : why no certificate can be given for its predictions, and None where one can.
+    walks : whether its outputs are of walks along edges, and not of the nodes of a graph.
     """
 
     items: str
@@ -60,6 +81,7 @@ class Task:
     scored: tuple[str, ...] = ()
     has_classes = False
     uncertified: str | None = "A certificate is about which of several classes an item has."
+    walks = False
 
     def defaults(self, dataset: str, model: str) -> dict[str, Any]:
         """Run options of the protocol that comes with a data set of this task, for a kind of layer."""
@@ -128,4 +150,15 @@ class Task:
 
     def measures(self, outputs: torch.Tensor, labels: torch.Tensor) -> dict[str, float]:
         """Further numbers of its predictions, by names of `lipgnn.catalog.MEASURES`; shapes as `loss`."""
+        return {}
+
+    def further_tables(
+        self, spec: RunSpec, dataset: TaskData, network: DeepGNN, batches: Batches
+    ) -> dict[str, FurtherTable]:
+        """What an evaluation shows of the test part beside scores, each by a name of its own.
+
+        Parameters
+        ----------
+        network : in evaluation mode, on the device of the batches.
+        """
         return {}

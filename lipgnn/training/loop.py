@@ -95,6 +95,7 @@ def train(
     """
     for name in record:
         check_name("thing to record", name, RECORDS)
+        RECORDERS[name].check(spec, find_task(dataset.task))
     for part, mask in dataset.split.parts.items():
         if not mask.any():
             items = find_task(dataset.task).items

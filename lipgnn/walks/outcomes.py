@@ -37,6 +37,7 @@ class Scene:
     start : (P,) mass, of the observation that walkers start from.
     target : (P,) weights, of the observation that they should come to.
     branching : (K,) bool, the decisions of `path` that are first ones or at nodes with more than two out-edges.
+    nodes : (P,), the node of the whole graph that every pair is of.
     """
 
     graph: WalkGraph
@@ -44,6 +45,7 @@ class Scene:
     start: torch.Tensor
     target: torch.Tensor
     branching: torch.Tensor
+    nodes: torch.Tensor
 
 
 def loss_of(scene: Scene, logits: torch.Tensor, loss: str, kind: str) -> torch.Tensor:

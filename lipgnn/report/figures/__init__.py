@@ -10,6 +10,7 @@ from lipgnn.report.figures.curve import Curve
 from lipgnn.report.figures.depth import Depth
 from lipgnn.report.figures.figure import Figure
 from lipgnn.report.figures.heat import Heat
+from lipgnn.report.figures.horizon import Horizon
 from lipgnn.report.figures.largest import Largest
 from lipgnn.report.figures.profile import Profile
 from lipgnn.report.figures.reach import Reach
@@ -24,5 +25,6 @@ FIGURES: dict[str, Figure] = {
     "largest": Largest(),
     "profile": Profile(),
     "reach": Reach(),
+    "horizon": Horizon(),
     "scatter": Scatter(),
 }

@@ -10,7 +10,7 @@ import warnings
 from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
-from lipgnn.report.table.values import is_score, words_of
+from lipgnn.report.table.values import in_percent, words_of
 from lipgnn.results.recordings import GRADIENTS, REACH, SIMILARITY
 
 if TYPE_CHECKING:
@@ -113,7 +113,7 @@ def axis_words(value: str, metrics: Collection[str]) -> str:
     if value in REACH:
         return "share of a node's output (%)"
     words = words_of(value, metrics)
-    return f"{words} (%)" if is_score(value) else words
+    return f"{words} (%)" if in_percent(value) else words
 
 
 def use_decades(axes: Axes, place: str) -> None:

@@ -26,9 +26,14 @@ def higher_is_better(value: str, metric: str) -> bool:
     return is_score(value) and (metric not in METRICS or METRICS[metric].higher_is_better)
 
 
+def in_percent(value: str) -> bool:
+    """Whether it is a share, which is shown in percent: a score, and some of the measures."""
+    return is_score(value) or (value in MEASURES and MEASURES[value].fraction)
+
+
 def scale_of(value: str) -> float:
     """The factor from a number as stored to the number as shown."""
-    return 100.0 if is_score(value) or (value in MEASURES and MEASURES[value].fraction) else 1.0
+    return 100.0 if in_percent(value) else 1.0
 
 
 def metric_words(metrics: Collection[str]) -> str:

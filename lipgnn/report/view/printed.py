@@ -7,12 +7,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import groupby
 
+from lipgnn.catalog import CHOICES, METRICS, horizon_words
 from lipgnn.report.table.cells import Cell, Key, Table
 from lipgnn.report.table.statistics import CONFIDENCE, Difference
 from lipgnn.report.table.values import (
     DISTANCE,
     heading_of,
     higher_is_better,
+    in_percent,
     is_score,
     metric_words,
     scale_of,
@@ -90,8 +92,8 @@ def plain(value: object) -> str:
 
 
 def number(value_name: str, value: float) -> str:
-    """A number as printed: scores in percent with one decimal, others with four significant digits."""
-    if is_score(value_name):
+    """A number as printed: shares in percent with one decimal, others with four significant digits."""
+    if in_percent(value_name):
         return f"{scale_of(value_name) * value:.1f}"
     if value == 0 or 1e-4 <= abs(value) < 1e6:
         digits = 3 - math.floor(math.log10(abs(value))) if value else 0
@@ -104,7 +106,7 @@ def mean_and_std(value_name: str, center: float, std: float | None) -> str:
     text = number(value_name, center)
     if std is None:
         return text
-    if is_score(value_name) or "e" in text:
+    if in_percent(value_name) or "e" in text:
         return f"{text} ± {number(value_name, std)}"
     return f"{text} ± {std:.{len(text.partition('.')[2])}f}"
 
@@ -203,7 +205,7 @@ def _header(name: str, value: object) -> str:
 
 def _caption(table: Table) -> str:
     layout = table.layout
-    unit = " in %" if is_score(layout.value) else ""
+    unit = " in %" if in_percent(layout.value) else ""
     parts = [plain(heading_of(layout.value, table.metrics)) + unit]
     if table.usual_n > 1:
         parts.append(f"mean ± sample standard deviation over {_averaged(table)}")
@@ -225,12 +227,20 @@ def _averaged(table: Table) -> str:
     return names
 
 
+def _horizons(table: Table) -> list[str]:
+    """How many steps walks have, of the runs that are about walks."""
+    runs = (run for cell in table.cells.values() for run in cell.runs)
+    walks = (run for run in runs if run["metric"] in METRICS and METRICS[run["metric"]].about == CHOICES)
+    return sorted({run["horizon"] for run in walks})
+
+
 def _notes(table: Table) -> list[str]:
     notes = []
     if diverged := sum(cell.diverged for cell in table.cells.values()):
         notes.append(f"Diverged runs in these cells, in no mean: {diverged}.")
     if never := sum(cell.never for cell in table.cells.values()):
         notes.append(f"Runs in these cells that never came to it, in no mean: {never}.")
+    notes += [f"Steps of a walk: {horizon_words(name)}." for name in _horizons(table)]
     if table.baseline is not None:
         notes.append(
             f"Against {plain(table.baseline)}: mean paired difference over common {', '.join(table.layout.over)} with "

@@ -133,7 +133,8 @@ class Roads:
         first[asked.first_edge[:-1]] = True
         path = EdgePaths(edges, edges.roll(1).where(~first, -1), window, len(asked.start))
         branching = first | (self._out_degrees[sources[asked.edges]] >= _BRANCHES)
-        return side, Scene(side.graph, path, self._mass(side, *start), self._mass(side, *target), branching)
+        observed = (self._mass(side, *start), self._mass(side, *target))
+        return side, Scene(side.graph, path, *observed, branching, side.nodes)
 
     def _observed(self, observations: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
         """(window, node, weight) of the observation of every window, without those of no weight."""

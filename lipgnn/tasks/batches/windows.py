@@ -45,7 +45,10 @@ class WindowBatches:
                 yield self._batch(items, whole=False)
 
     def everything(self) -> Iterator[Batch]:
-        items = torch.arange(len(self.labels), device=self._device)
+        return self.of(torch.arange(len(self.labels), device=self._device))
+
+    def of(self, items: torch.Tensor) -> Iterator[Batch]:
+        """Some items in their order, of which everything can be measured."""
         for some in items.split(_ENCODED if self._roads.table is None else _LOOKED_UP):
             yield self._batch(some, whole=True)
 

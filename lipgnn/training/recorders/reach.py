@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING
 
 import torch
 
+from lipgnn.errors import UsageError
 from lipgnn.measures.reach import look_far
+from lipgnn.spec.run import RunSpec
+from lipgnn.tasks import Task
 from lipgnn.training.recorders.recorder import Recorder
 from lipgnn.training.state import Training
 
@@ -28,6 +31,14 @@ class ReachRecorder(Recorder):
 
     record = "reach"
 
+    @classmethod
+    def check(cls, spec: RunSpec, task: Task) -> None:
+        if task.walks:
+            raise UsageError(
+                f"--record reach is of the outputs of nodes, and those of data set {spec.dataset!r} are of walks.",
+                "Leave it out.",
+            )
+
     def __init__(self, training: Training, earlier: Mapping[str, np.ndarray] | None = None):
         super().__init__(training, earlier)
         self._training = training
@@ -40,11 +51,8 @@ class ReachRecorder(Recorder):
     def save(self, path: Path) -> None:
         best = self._training.best
         if self._training.finished and best is not None and self._epochs[-1:] != [best.epoch]:
-            network = self._training.network
-            last = {name: value.clone() for name, value in network.state_dict().items()}
-            network.load_state_dict(self._training.best_weights)
-            self._measure(best.epoch)
-            network.load_state_dict(last)
+            with self._as_selected(self._training):
+                self._measure(best.epoch)
         super().save(path)
 
     def _measure(self, epoch: int) -> None:

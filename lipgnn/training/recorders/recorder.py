@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import contextlib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import torch
 
+from lipgnn.catalog import MODELS
+from lipgnn.errors import UsageError
 from lipgnn.results.recordings import RECORDS, write_recording
+from lipgnn.spec.run import RunSpec
+from lipgnn.tasks import Task
 from lipgnn.training.state import Training
 
 if TYPE_CHECKING:
@@ -29,6 +34,20 @@ class Recorder:
     """
 
     record: str
+
+    @classmethod
+    def check(cls, spec: RunSpec, task: Task) -> None:
+        """Refuse a run that has nothing of this kind to record.
+
+        Raises
+        ------
+        UsageError : says why.
+        """
+        if MODELS[spec.model].task is not None:
+            raise UsageError(
+                f"--record {cls.record} is of the layers of a network, and model {spec.model} has none.",
+                "Leave it out, or choose another --model.",
+            )
 
     def __init__(self, training: Training, earlier: Mapping[str, np.ndarray] | None = None):
         self._device = training.device
@@ -60,6 +79,18 @@ class Recorder:
     def _end_batch(self, batch: torch.Tensor) -> None:
         """Take in the numbers of a batch, (names, columns) in double precision."""
         self._largest = batch if self._largest is None else torch.maximum(self._largest, batch)
+
+    @contextlib.contextmanager
+    def _as_selected(self, training: Training) -> Iterator[None]:
+        """The network in evaluation, with the weights of the epoch selected; afterwards as it was."""
+        network = training.network
+        last = {name: value.clone() for name, value in network.state_dict().items()}
+        mode = network.training
+        network.load_state_dict(training.best_weights)
+        network.eval()
+        yield
+        network.train(mode)
+        network.load_state_dict(last)
 
     def _unseen(self, count: int) -> torch.Tensor:
         return torch.full((count,), torch.nan, dtype=torch.float64, device=self._device)
