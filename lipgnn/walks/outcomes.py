@@ -11,8 +11,8 @@ import torch
 
 from lipgnn.walks.best import best_nodes, hits
 from lipgnn.walks.graph import NON_BACKTRACKING, PLAIN, WalkGraph
+from lipgnn.walks.mass import walk
 from lipgnn.walks.paths import EdgePaths, choice_hits, path_log_likelihood
-from lipgnn.walks.walk import walk
 
 OUTCOMES = (
     *("loss", "nll", "nll_deg3", "hits", "decisions", "hits_deg3", "decisions_deg3"),
