@@ -122,7 +122,7 @@ class Roads:
         return Surroundings(self._layers, side.nodes, columns, scene, *features, whole), self._columns(shown)
 
     def scene(self, asked: Asked, *, walked: bool) -> tuple[SideBySide, Scene]:
-        """The out-edges of all nodes on true paths and, if walked, of all that can be reached; and what is true there."""
+        """The out-edges of nodes on true paths and, if walked, of all that can be reached; and what is true of them."""
         sources = self._ends[0]
         window = asked.edge_window
         pairs = [window, sources[asked.edges]]
