@@ -138,6 +138,22 @@ MEMBERSHIP = "graph"
 """The node data that says which graph a node is of, where the nodes of a batch are not in the order of its graphs."""
 
 
+def members_of(graph: Any) -> torch.Tensor | None:
+    """The number of the graph of every node of a DGL graph, (N,), or None where all are of one.
+
+    What is no whole graph, as the targets of a sample, counts as one.
+    """
+    if not isinstance(graph, _import("dgl").DGLGraph) or graph.is_block:
+        return None
+    if MEMBERSHIP in graph.ndata:
+        return graph.ndata[MEMBERSHIP]
+    torch = _import("torch")
+    # DGL makes what says that there is one graph on first use, on the default device.
+    with torch.device(graph.device):
+        sizes = graph.batch_num_nodes()
+    return None if len(sizes) == 1 else torch.arange(len(sizes), device=sizes.device).repeat_interleave(sizes)
+
+
 class PerGraph:
     """A function of a graph that is computed once and kept as long as the graph lives.
 

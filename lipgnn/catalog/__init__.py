@@ -16,7 +16,7 @@ from lipgnn.catalog.dataset_entries import (
 )
 from lipgnn.catalog.datasets import DATASETS, FEATURE_FORMS, UNDIRECTED, cautions, dataset_entry, split_name
 from lipgnn.catalog.entry import Entry, check_name
-from lipgnn.catalog.layers import MODELS, LayerEntry, models_with
+from lipgnn.catalog.layers import MODELS, LayerEntry, layers_for, models_with
 from lipgnn.catalog.network import (
     ACTIVATIONS,
     BIASES,
@@ -114,6 +114,7 @@ __all__ = [
     "find_task",
     "fused_norms",
     "is_path_folder",
+    "layers_for",
     "models_with",
     "parse_norm",
     "split_name",

@@ -114,6 +114,11 @@ MODELS: dict[str, LayerEntry] = {
 }
 
 
+def layers_for(task: str) -> list[str]:
+    """The names of the layers that networks of a task can have."""
+    return [name for name, entry in MODELS.items() if entry.task in (None, task)]
+
+
 def models_with(fact: str) -> list[str]:
     """The names of the layers whose entry says so: attention, linear_maps, value_map, linear_skip or closed."""
     return [name for name, entry in MODELS.items() if getattr(entry, fact)]

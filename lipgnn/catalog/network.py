@@ -51,6 +51,9 @@ MLPS: dict[str, Entry] = {
 
 INITS: dict[str, Entry] = {
     "glorot": Entry("maps start as the authors of the layer draw them"),
+    "torch-ends": Entry(
+        "encoder and decoder start as torch draws linear maps, biases among them, and all else as with glorot"
+    ),
     "orthogonal": Entry("maps start with orthonormal rows or columns for every head"),
     "zero-last": Entry("every layer starts by adding nothing"),
     "balanced": Entry("the network starts linear, with maps in balance and equal attention (Mustafa et al. 2023)"),

@@ -11,9 +11,10 @@ from lipgnn.diagnose.ablate import Variant, ablate
 from lipgnn.diagnose.data import WholeData
 from lipgnn.diagnose.paths import Part, path_shares, single_paths
 from lipgnn.diagnose.profile import Profile, profile
-from lipgnn.diagnose.reach import look_far, numbers_of
+from lipgnn.diagnose.reach import numbers_of
 from lipgnn.diagnose.subject import TRAINED, Subject
 from lipgnn.diagnose.verdict import Verdict, judge
+from lipgnn.measures.reach import look_far
 from lipgnn.runtime import choose_device
 
 
@@ -88,7 +89,7 @@ def diagnose(
     data = WholeData.of(subject.spec, subject.dataset, chosen)
     network = subject.network.to(chosen)
     found = profile(network, data, certify=certify, every_layer=every_layer)
-    far = None if targets is None else numbers_of(look_far(network, data, targets))
+    far = None if targets is None else numbers_of(look_far(network, data.batch, targets))
     verdict = judge(
         found.layers,
         spec=subject.spec,

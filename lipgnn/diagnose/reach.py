@@ -1,26 +1,11 @@
-"""How far a network looks, on the data that it is diagnosed on."""
+"""How far a network looks, as a diagnosis says it."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-import torch
-
-from lipgnn.diagnose.data import WholeData
-from lipgnn.measures.reach import Reach, choose_targets, reach
-from lipgnn.network.deep import DeepGNN
-
-
-def look_far(network: DeepGNN, data: WholeData, targets: int) -> Reach:
-    """The shares of all distances in the outputs of some items, drawn with a fixed seed.
-
-    Each takes one way back for every class. The network is left as it was but for its mode, evaluation.
-    """
-    network.eval()
-    h, logits = network.from_encoder(data.graph, data.features)
-    candidates = data.batch.of_items(torch.arange(len(h), device=h.device))
-    return reach(data.graph, h, logits, choose_targets(candidates, targets), network.hops)
+from lipgnn.measures.reach import Reach
 
 
 def numbers_of(found: Reach) -> dict[str, Any]:

@@ -6,7 +6,9 @@ implementation is a module with the same three functions, `additive` (GAT), `dot
 spread.
 """
 
+from lipgnn.kernels.batch_norm import rectified, rectifies
 from lipgnn.kernels.choice import choose, implementation, obstacles
+from lipgnn.kernels.product import affine
 from lipgnn.kernels.residual import add_activated
 
-__all__ = ["add_activated", "choose", "implementation", "obstacles"]
+__all__ = ["add_activated", "affine", "choose", "implementation", "obstacles", "rectified", "rectifies"]

@@ -85,6 +85,14 @@ def check_numbers(*, kappa: float | None, dropout: float = 0.0, negative_slope: 
         )
 
 
+def autocasting(device: str) -> bool:
+    """Whether torch chooses types by itself on this kind of device."""
+    try:
+        return torch.is_autocast_enabled(device)
+    except TypeError:  # torch before 2.4
+        return torch.is_autocast_cpu_enabled() if device == "cpu" else torch.is_autocast_enabled()
+
+
 def check_type(dtype: torch.dtype) -> None:
     """Refuse a type that attention is not computed in."""
     if dtype not in FLOATS:

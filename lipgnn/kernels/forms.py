@@ -112,6 +112,16 @@ FORMS = {
         real="kappa slope dropout",
         seed="seed",
     ),
+    "batch_norm": form(
+        {
+            "x": "rows width",
+            **dict.fromkeys(["weight", "bias", "running_mean", "running_var", "mean", "inverse"], "width"),
+            **dict.fromkeys(["out", "grad_out", "grad_x"], "rows width"),
+            **dict.fromkeys(["grad_weight", "grad_bias"], "width"),
+        },
+        whole="rows width threads training",
+        real="eps momentum",
+    ),
     "dot_product": form(
         {
             "query": "targets row",

@@ -55,6 +55,11 @@ def _fits(found: ctypes.CDLL) -> bool:
     return all(size and size() == ctypes.sizeof(FORMS[name].structure) for name, size in sizes.items())
 
 
+def made_by_intel() -> bool:
+    """Whether the processor is one of Intel's."""
+    return bool(library()[0].made_by_intel())
+
+
 def padded(heads: int) -> int:
     """The number of heads, filled up to whole vectors of four or eight, in which their values are computed."""
     return 4 if heads <= 4 else -(-heads // 8) * 8

@@ -15,6 +15,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 import torch
@@ -23,6 +24,10 @@ from scipy.sparse.csgraph import dijkstra
 
 from lipgnn.measures.walk import adjacency
 from lipgnn.runtime import dgl
+
+if TYPE_CHECKING:
+    from lipgnn.network.deep import DeepGNN
+    from lipgnn.tasks.batches import Batch
 
 
 @dataclass(frozen=True)
@@ -56,6 +61,20 @@ class Reach:
     def walk_distance(self) -> float:
         """The same of the walk."""
         return _mean_distance(self.walk)
+
+
+def look_far(network: DeepGNN, batch: Batch, targets: int) -> Reach:
+    """The shares of all distances in the outputs of some items of a batch, drawn with a fixed seed.
+
+    Each takes one way back for every class. It is that of the network in evaluation, which is left as it was.
+    """
+    training = network.training
+    network.eval()
+    h, logits = network.from_encoder(batch.graph, batch.features)
+    candidates = batch.of_items(torch.arange(len(h), device=h.device))
+    found = reach(batch.graph, h, logits, choose_targets(candidates, targets), network.hops)
+    network.train(training)
+    return found
 
 
 def choose_targets(candidates: torch.Tensor, count: int, seed: int = 0) -> torch.Tensor:

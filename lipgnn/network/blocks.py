@@ -8,7 +8,7 @@ import torch
 from torch import nn
 
 from lipgnn.catalog import SUMS
-from lipgnn.kernels import add_activated
+from lipgnn.kernels import add_activated, rectified, rectifies
 from lipgnn.network.hops import Hop, convolve, targets_of
 from lipgnn.nn.spread import Spread
 from lipgnn.runtime import dgl
@@ -51,11 +51,11 @@ class Branch(nn.Module):
 
     def forward(self, graph: dgl.DGLGraph | Hop, x: torch.Tensor) -> torch.Tensor:
         """(N, W) → (N, W)."""
-        return add_activated(None, self.activation, self.linear(graph, x), 1.0, self.kernel)
+        return self._ended(graph, self._convolved(graph, x))
 
     def linear(self, graph: dgl.DGLGraph | Hop | None, x: torch.Tensor) -> torch.Tensor:
         """What comes before the activation."""
-        return self._normalized(graph, convolve(self.conv, graph, self._input(graph, x)).flatten(1))
+        return self._normalized(graph, self._convolved(graph, x))
 
     def attention(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
         """Attention weights, (E, H)."""
@@ -68,8 +68,17 @@ class Branch(nn.Module):
     def _input(self, graph: dgl.DGLGraph | Hop | None, x: torch.Tensor) -> torch.Tensor:
         return self.dropout(self.norm(graph, x) if self.norm is not None and self.norm_first else x)
 
+    def _convolved(self, graph: dgl.DGLGraph | Hop | None, x: torch.Tensor) -> torch.Tensor:
+        return convolve(self.conv, graph, self._input(graph, x)).flatten(1)
+
     def _normalized(self, graph: dgl.DGLGraph | Hop | None, y: torch.Tensor) -> torch.Tensor:
         return y if self.norm is None or self.norm_first else self.norm(graph, y)
+
+    def _ended(self, graph: dgl.DGLGraph | Hop | None, y: torch.Tensor) -> torch.Tensor:
+        """σ(norm(y)), in one step where there is one."""
+        if not self.norm_first and rectifies(self.norm, self.activation, y, self.kernel):
+            return rectified(self.norm.norm, y)
+        return add_activated(None, self.activation, self._normalized(graph, y), 1.0, self.kernel)
 
 
 class Block(Branch):
@@ -140,9 +149,9 @@ class Block(Branch):
             kept = targets_of(graph, x)
             x = add_activated(kept, self.activation, self.linear(graph, x), self.scale, self.kernel)
         elif self.residual == "initial":
-            x = add_activated(None, self.activation, self._mixed(graph, x, start), 1.0, self.kernel)
+            x = self._ended(graph, self._mixed(graph, x, start))
         elif self.residual == "linear":
-            x = add_activated(None, self.activation, self._with_map(graph, x), 1.0, self.kernel)
+            x = self._ended(graph, self._with_map(graph, x))
         elif self.gate is not None:
             x = self.gate(targets_of(graph, x), super().forward(graph, x))
         else:
@@ -152,13 +161,11 @@ class Block(Branch):
         return x if self.mlp is None else self.mlp(None, x)
 
     def _mixed(self, graph: dgl.DGLGraph | Hop, x: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
-        y = convolve(self.conv, graph, self._input(graph, x)).flatten(1)
-        return self._normalized(graph, torch.lerp(y, self.conv.values(targets_of(graph, start)), self.alpha))
+        return torch.lerp(self._convolved(graph, x), self.conv.values(targets_of(graph, start)), self.alpha)
 
     def _with_map(self, graph: dgl.DGLGraph | Hop, x: torch.Tensor) -> torch.Tensor:
         x = self._input(graph, x)
-        y = convolve(self.conv, graph, x).flatten(1) + self.beside(targets_of(graph, x))
-        return self._normalized(graph, y)
+        return convolve(self.conv, graph, x).flatten(1) + self.beside(targets_of(graph, x))
 
     def extra_repr(self) -> str:
         return f"residual={self.residual!r}, scale={self.scale:.4g}, alpha={self.alpha:.4g}"

@@ -17,6 +17,7 @@ from lipgnn.nn.activations import ACTIVATIONS
 from lipgnn.nn.contract import layer_of, maps_of, score_norm_of, score_weights_of
 from lipgnn.nn.dropout import FeatureDropout
 from lipgnn.nn.linear_map import LinearMap
+from lipgnn.nn.projection import Projection
 from lipgnn.norms import NearIdentity, feature_norm
 from lipgnn.spec.network import NetworkSpec
 from lipgnn.spec.weight_norm import parse_weight_norm
@@ -81,7 +82,7 @@ class Builder:
 
     def _beside(self, width: int) -> nn.Linear:
         """The map of residual linear; the layer itself has the bias."""
-        linear = nn.Linear(width, width, bias=False)
+        linear = Projection(width, width, bias=False, kernel=self.spec.kernel)
         self._prepare([LinearMap(linear, last=True)])
         return linear
 

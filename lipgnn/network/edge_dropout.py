@@ -9,8 +9,7 @@ import torch
 from torch.nn.modules.dropout import _DropoutNd
 
 from lipgnn.network.hops import Graphs, Hop
-from lipgnn.norms.features.graph import members_of
-from lipgnn.runtime import MEMBERSHIP, dgl
+from lipgnn.runtime import MEMBERSHIP, dgl, members_of
 
 
 class EdgeDropout(_DropoutNd):

@@ -12,9 +12,10 @@ from torch import nn
 from lipgnn.catalog import parse_norm
 from lipgnn.errors import UsageError
 from lipgnn.kernels import fused, implementation
+from lipgnn.kernels.checks import autocasting
 from lipgnn.kernels.native import MOST_HEADS
 from lipgnn.nn.dropout import draw_seed
-from lipgnn.nn.ends import Ends, Features, autocasting, cast, check_edge_weight, check_in_degrees
+from lipgnn.nn.ends import Ends, Features, cast, check_edge_weight, check_in_degrees
 from lipgnn.nn.softmax import edge_softmax
 from lipgnn.nn.spread import Spread, spread_of
 from lipgnn.norms import Bound
@@ -271,22 +272,6 @@ def aggregate(
     graph.edata["attention"] = attention
     graph.update_all(fn.u_mul_e("value", "attention", "m"), fn.sum("m", "out"))
     return graph.dstdata["out"], attention
-
-
-def project(
-    linear: nn.Linear, x: torch.Tensor, heads: int, *, heads_fastest: bool, bias: torch.Tensor | bool | None = True
-) -> torch.Tensor:
-    """linear(x) as (N, H, D), with another bias if one is given; with `heads_fastest` heads are neighbours in memory.
-
-    The order is that of the weight's rows, which are few: no feature is moved.
-    """
-    weight, bias = linear.weight, linear.bias if bias is True else bias
-    width = linear.out_features // heads
-    if not heads_fastest:
-        return nn.functional.linear(x, weight, bias).unflatten(1, (heads, width))
-    weight = weight.unflatten(0, (heads, width)).transpose(0, 1).flatten(0, 1)
-    bias = None if bias is None else bias.view(heads, width).t().flatten()
-    return nn.functional.linear(x, weight, bias).unflatten(1, (width, heads)).transpose(1, 2)
 
 
 def _stacked(parts: Sequence[torch.Tensor | None], shape: torch.Size) -> torch.Tensor | None:

@@ -112,14 +112,6 @@ def check_in_degrees(graph: dgl.DGLGraph, *, allow_zero: bool) -> None:
 _without_in_edges = PerGraph(lambda graph: (graph.in_degrees() == 0).nonzero().flatten().tolist())
 
 
-def autocasting(device: str) -> bool:
-    """Whether torch chooses types by itself on this kind of device."""
-    try:
-        return torch.is_autocast_enabled(device)
-    except TypeError:  # torch before 2.4
-        return torch.is_autocast_cpu_enabled() if device == "cpu" else torch.is_autocast_enabled()
-
-
 def cast(feat: Features, dtype: torch.dtype) -> Features:
     """The same features in this type."""
     return feat.to(dtype) if isinstance(feat, torch.Tensor) else tuple(x.to(dtype) for x in feat)

@@ -10,20 +10,19 @@ import torch
 from torch import nn
 
 from lipgnn.catalog import ADDITIVE
-from lipgnn.kernels import fused
-from lipgnn.nn.activations import largest_slope
-from lipgnn.nn.attention import AttentionConv, aggregate, project
+from lipgnn.kernels import affine, fused
+from lipgnn.nn.attention import aggregate
 from lipgnn.nn.ends import Ends
 from lipgnn.nn.linear_map import LinearMap
+from lipgnn.nn.projection import project
+from lipgnn.nn.residual_attention import ResidualAttentionConv
 from lipgnn.norms import Bound, score_norm
-from lipgnn.norms.bound import product
-from lipgnn.norms.lengths import spectral_norm
 from lipgnn.runtime import dgl
 
 fn = dgl.function
 
 
-class GATConv(AttentionConv):
+class GATConv(ResidualAttentionConv):
     """Graph attention (GAT) whose scores can be normalized before the softmax.
 
     For every head, with z_j = W x_j,
@@ -87,33 +86,30 @@ class GATConv(AttentionConv):
         widths = {"fc_src": in_feats[0], "fc_dst": in_feats[1]} if isinstance(in_feats, tuple) else {"fc": in_feats}
         for name, width in widths.items():
             self.add_module(name, nn.Linear(width, num_heads * out_feats, bias=False))
-        target_feats = self._target_map.in_features
         self.attn_l = nn.Parameter(torch.empty(1, num_heads, out_feats))
         self.attn_r = nn.Parameter(torch.empty(1, num_heads, out_feats))
-        self.leaky_relu = nn.LeakyReLU(negative_slope)
-        self.activation = activation
+        self._make_end(
+            self._target_map.in_features,
+            negative_slope=negative_slope,
+            residual=residual,
+            activation=activation,
+            bias=bias,
+        )
         # As in DGL, a linear residual carries the bias, so that state dicts agree.
-        linear_residual = residual and target_feats != num_heads * out_feats
-        if linear_residual:
-            self.res_fc = nn.Linear(target_feats, num_heads * out_feats, bias=bias)
-        else:
-            self.res_fc = nn.Identity() if residual else None
-        own_bias = bias and not linear_residual
+        own_bias = bias and not isinstance(self.res_fc, nn.Linear)
         self.bias = nn.Parameter(torch.empty(num_heads * out_feats)) if own_bias else None
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
         """Draw new weights: Glorot normal with the gain of ReLU, as DGL does; biases zero."""
-        gain = nn.init.calculate_gain("relu")
-        maps = [self._source_map] if self._target_map is self._source_map else [self._source_map, self._target_map]
-        for weight in (*(linear.weight for linear in maps), self.attn_l, self.attn_r):
-            nn.init.xavier_normal_(weight, gain=gain)
-        if isinstance(self.res_fc, nn.Linear):
-            nn.init.xavier_normal_(self.res_fc.weight, gain=gain)
-            if self.res_fc.bias is not None:
-                nn.init.zeros_(self.res_fc.bias)
+        super().reset_parameters()
         if self.bias is not None:
             nn.init.zeros_(self.bias)
+
+    @property
+    def _drawn(self) -> list[nn.Parameter | nn.Module | None]:
+        maps = [self._source_map] if self._target_map is self._source_map else [self._source_map, self._target_map]
+        return [*maps, self.attn_l, self.attn_r, self.res_fc]
 
     def _reference(
         self, graph: dgl.DGLGraph, ends: Ends, edge_weight: torch.Tensor | None
@@ -142,12 +138,14 @@ class GATConv(AttentionConv):
 
     def _projected(self, ends: Ends, *, heads_fastest: bool) -> tuple[torch.Tensor, torch.Tensor | None]:
         """z of the sources, (N, H, D), and of the targets, (M, H, D), None where these are the same."""
-        z = project(self._source_map, ends.source, self.num_heads, heads_fastest=heads_fastest)
+        z = project(self._source_map, ends.source, self.num_heads, heads_fastest=heads_fastest, kernel=self.kernel)
         if ends.target is ends.source and self._target_map is self._source_map:
             return z, None
         if ends.shared and self._target_map is self._source_map:
             return z, z[: len(ends.target)]
-        return z, project(self._target_map, ends.target, self.num_heads, heads_fastest=heads_fastest)
+        return z, project(
+            self._target_map, ends.target, self.num_heads, heads_fastest=heads_fastest, kernel=self.kernel
+        )
 
     def _arguments(self, kernel: ModuleType, ends: Ends) -> dict[str, torch.Tensor | float | None]:
         z, target = self._projected(ends, heads_fastest=kernel.heads_fastest(self.num_heads, self.out_feats))
@@ -159,15 +157,6 @@ class GATConv(AttentionConv):
             "kappa": self._kappa,
             "negative_slope": self.leaky_relu.negative_slope,
         }
-
-    def _with_passed(self, out: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-        if self.res_fc is not None:
-            out = out + self._heads(self.res_fc(target))
-        return out if self.activation is None else self.activation(out)
-
-    @property
-    def _fits_kernels(self) -> bool:
-        return super()._fits_kernels and self.leaky_relu.negative_slope >= 0
 
     def scores(self, graph: dgl.DGLGraph, z: torch.Tensor, target: torch.Tensor | None = None) -> torch.Tensor:
         """Normalized scores of all edges before the LeakyReLU, (E, H, 1), from z of shape (N, H, D).
@@ -192,9 +181,8 @@ class GATConv(AttentionConv):
     @property
     def maps(self) -> list[LinearMap]:
         """The linear maps of its features: W of every head, and that of a linear residual."""
-        residual = [LinearMap(self.res_fc, last=True)] if isinstance(self.res_fc, nn.Linear) else []
         target = [] if hasattr(self, "fc") else [LinearMap(self.fc_dst, heads=self.num_heads)]
-        return [self.value_map, *target, *residual]
+        return [self.value_map, *target, *self._residual_maps]
 
     @property
     def value_map(self) -> LinearMap:
@@ -203,7 +191,7 @@ class GATConv(AttentionConv):
 
     def values(self, x: torch.Tensor) -> torch.Tensor:
         """W x of all heads side by side, (N, F) → (N, H·D)."""
-        return self._source_map(x)
+        return affine(x, self._source_map.weight, None, self.kernel)
 
     def certified(self, graph: dgl.DGLGraph) -> Bound:
         """The Lipschitz constant of the layer on `graph`.
@@ -216,17 +204,8 @@ class GATConv(AttentionConv):
         """
         if not hasattr(self, "fc"):
             return Bound.unknown("no bound is known where sources and targets have maps of their own: use one width")
-        slope = self.leaky_relu.negative_slope
-        if abs(slope) > 1:
-            return Bound.unknown(f"no bound is known for negative_slope {slope}: use one between -1 and 1")
-        return product([super().certified(graph), largest_slope(self.activation)])
+        return super().certified(graph)
 
     @property
     def _projection(self) -> torch.Tensor:
         return self._source_map.weight
-
-    @property
-    def _passed_bound(self) -> float:
-        if isinstance(self.res_fc, nn.Linear):
-            return spectral_norm(self.res_fc.weight)
-        return 0.0 if self.res_fc is None else 1.0

@@ -11,18 +11,17 @@ from torch import nn
 
 from lipgnn.catalog import DYNAMIC
 from lipgnn.errors import UsageError
-from lipgnn.kernels import fused
-from lipgnn.nn.activations import largest_slope
-from lipgnn.nn.attention import AttentionConv, aggregate, project
+from lipgnn.kernels import affine, fused
+from lipgnn.nn.attention import aggregate
 from lipgnn.nn.ends import Ends, Features
 from lipgnn.nn.linear_map import LinearMap
+from lipgnn.nn.projection import project
+from lipgnn.nn.residual_attention import ResidualAttentionConv
 from lipgnn.norms import Bound, score_norm
-from lipgnn.norms.bound import product
-from lipgnn.norms.lengths import spectral_norm
 from lipgnn.runtime import dgl
 
 
-class GATv2Conv(AttentionConv):
+class GATv2Conv(ResidualAttentionConv):
     """Graph attention in which every node ranks its neighbours anew (GATv2), with scores that can be normalized.
 
     For every head, with maps of sources and of targets,
@@ -59,7 +58,8 @@ class GATv2Conv(AttentionConv):
 
     attention = DYNAMIC
     # As the base says, of which `forward` has another order of arguments here.
-    local, keeps_statistics, counts_out_edges = AttentionConv.local, AttentionConv.keeps_statistics, False
+    local, keeps_statistics = ResidualAttentionConv.local, ResidualAttentionConv.keeps_statistics
+    counts_out_edges = False
 
     def __init__(
         self,
@@ -98,25 +98,12 @@ class GATv2Conv(AttentionConv):
         self.fc_src = nn.Linear(source_feats, width, bias=bias)
         self.fc_dst = None if share_weights else nn.Linear(target_feats, width, bias=bias)
         self.attn = nn.Parameter(torch.empty(1, num_heads, out_feats))
-        self.leaky_relu = nn.LeakyReLU(negative_slope)
-        self.activation = activation
-        linear_residual = residual and target_feats != width
-        if linear_residual:
-            self.res_fc = nn.Linear(target_feats, width, bias=bias)
-        else:
-            self.res_fc = nn.Identity() if residual else None
+        self._make_end(target_feats, negative_slope=negative_slope, residual=residual, activation=activation, bias=bias)
         self.reset_parameters()
 
-    def reset_parameters(self) -> None:
-        """Draw new weights: Glorot normal with the gain of ReLU, as DGL does; biases zero."""
-        gain = nn.init.calculate_gain("relu")
-        for part in (self.fc_src, self.fc_dst, self.attn, self.res_fc):
-            if isinstance(part, nn.Parameter):
-                nn.init.xavier_normal_(part, gain=gain)
-            elif isinstance(part, nn.Linear):
-                nn.init.xavier_normal_(part.weight, gain=gain)
-                if part.bias is not None:
-                    nn.init.zeros_(part.bias)
+    @property
+    def _drawn(self) -> list[nn.Parameter | nn.Module | None]:
+        return [self.fc_src, self.fc_dst, self.attn, self.res_fc]
 
     def forward(
         self,
@@ -157,26 +144,17 @@ class GATv2Conv(AttentionConv):
     def _projected(self, ends: Ends, *, heads_fastest: bool) -> tuple[torch.Tensor, torch.Tensor]:
         """k = W_l x of the sources, (N, H, D), and q = W_r x + b_l + b_r of the targets, (M, H, D)."""
         source, target, heads = self.fc_src, self._target_map, self.num_heads
-        key = project(source, ends.source, heads, heads_fastest=heads_fastest, bias=None)
+        key = project(source, ends.source, heads, heads_fastest=heads_fastest, kernel=self.kernel, bias=None)
         if target is source and ends.shared:
             query = key[: len(ends.target)]
             return key, query if source.bias is None else query + 2 * self._value_bias
         bias = None if source.bias is None else source.bias + target.bias
-        return key, project(target, ends.target, heads, heads_fastest=heads_fastest, bias=bias)
+        return key, project(target, ends.target, heads, heads_fastest=heads_fastest, kernel=self.kernel, bias=bias)
 
     def _arguments(self, kernel: ModuleType, ends: Ends) -> dict[str, torch.Tensor | float | None]:
         key, query = self._projected(ends, heads_fastest=kernel.heads_fastest(self.num_heads, self.out_feats))
         slope = self.leaky_relu.negative_slope
         return {"key": key, "query": query, "attn": self.attn, "kappa": self._kappa, "negative_slope": slope}
-
-    def _with_passed(self, out: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
-        if self.res_fc is not None:
-            out = out + self._heads(self.res_fc(target))
-        return out if self.activation is None else self.activation(out)
-
-    @property
-    def _fits_kernels(self) -> bool:
-        return super()._fits_kernels and self.leaky_relu.negative_slope >= 0
 
     def scores(self, graph: dgl.DGLGraph, key: torch.Tensor, query: torch.Tensor) -> torch.Tensor:
         """Normalized scores of all edges, (E, H, 1), from k (N, H, D) of sources and q (M, H, D) of targets."""
@@ -188,8 +166,7 @@ class GATv2Conv(AttentionConv):
     def maps(self) -> list[LinearMap]:
         """The linear maps of its features: of the sources, of the targets, and that of a linear residual."""
         target = [] if self.fc_dst is None else [LinearMap(self.fc_dst, heads=self.num_heads)]
-        residual = [LinearMap(self.res_fc, last=True)] if isinstance(self.res_fc, nn.Linear) else []
-        return [self.value_map, *target, *residual]
+        return [self.value_map, *target, *self._residual_maps]
 
     @property
     def value_map(self) -> LinearMap:
@@ -198,7 +175,7 @@ class GATv2Conv(AttentionConv):
 
     def values(self, x: torch.Tensor) -> torch.Tensor:
         """W_l x of all heads side by side, (N, F) → (N, H·D), without the bias."""
-        return nn.functional.linear(x, self.fc_src.weight)
+        return affine(x, self.fc_src.weight, None, self.kernel)
 
     def certified(self, graph: dgl.DGLGraph) -> Bound:
         """The Lipschitz constant of the layer on `graph`.
@@ -211,20 +188,11 @@ class GATv2Conv(AttentionConv):
         """
         if not self.one_width:
             return Bound.unknown("no bound is known where sources and targets have their own features: use one width")
-        slope = self.leaky_relu.negative_slope
-        if abs(slope) > 1:
-            return Bound.unknown(f"no bound is known for negative_slope {slope}: use one between -1 and 1")
-        return product([super().certified(graph), largest_slope(self.activation)])
+        return super().certified(graph)
 
     @property
     def _projection(self) -> torch.Tensor:
         return torch.cat([self.fc_src.weight, *([] if self.fc_dst is None else [self.fc_dst.weight])])
-
-    @property
-    def _passed_bound(self) -> float:
-        if isinstance(self.res_fc, nn.Linear):
-            return spectral_norm(self.res_fc.weight)
-        return 0.0 if self.res_fc is None else 1.0
 
     def _save_to_state_dict(self, destination: dict[str, Any], prefix: str, keep_vars: bool) -> None:
         super()._save_to_state_dict(destination, prefix, keep_vars)

@@ -10,10 +10,11 @@ import torch
 from torch import nn
 
 from lipgnn.catalog import DOT_PRODUCT
-from lipgnn.kernels import fused
-from lipgnn.nn.attention import AttentionConv, aggregate, project
+from lipgnn.kernels import affine, fused
+from lipgnn.nn.attention import AttentionConv, aggregate
 from lipgnn.nn.ends import Ends
 from lipgnn.nn.linear_map import LinearMap
+from lipgnn.nn.projection import Projection, project
 from lipgnn.norms import score_norm
 from lipgnn.norms.lengths import spectral_norm
 from lipgnn.runtime import dgl
@@ -85,7 +86,7 @@ class TransformerConv(AttentionConv):
         self.query = nn.Linear(target_feats, width, bias=bias)
         self.key = nn.Linear(source_feats, width, bias=bias)
         self.value = nn.Linear(source_feats, width, bias=bias)
-        self.skip = nn.Linear(target_feats, width, bias=bias) if skip else None
+        self.skip = Projection(target_feats, width, bias=bias, kernel=kernel) if skip else None
         self.reset_parameters()
 
     @classmethod
@@ -126,7 +127,7 @@ class TransformerConv(AttentionConv):
     def _projected(self, ends: Ends, *, heads_fastest: bool) -> list[torch.Tensor]:
         """Query (M, H, D) of the targets, key and value (N, H, D) of the sources."""
         maps = ((self.query, ends.target), (self.key, ends.source), (self.value, ends.source))
-        return [project(linear, x, self.num_heads, heads_fastest=heads_fastest) for linear, x in maps]
+        return [project(own, x, self.num_heads, heads_fastest=heads_fastest, kernel=self.kernel) for own, x in maps]
 
     def _with_passed(self, out: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         return out if self.skip is None else out + self._heads(self.skip(target))
@@ -154,7 +155,7 @@ class TransformerConv(AttentionConv):
 
     def values(self, x: torch.Tensor) -> torch.Tensor:
         """W_v x of all heads side by side, (N, F) → (N, H·D), without the bias."""
-        return nn.functional.linear(x, self.value.weight)
+        return affine(x, self.value.weight, None, self.kernel)
 
     @property
     def _projection(self) -> torch.Tensor:

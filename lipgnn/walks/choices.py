@@ -6,7 +6,7 @@ import torch
 
 from lipgnn.errors import DataError
 from lipgnn.walks.graph import WalkGraph
-from lipgnn.walks.segments import segment_log_sum_exp
+from lipgnn.walks.segments import segment_log_sum_exp, take
 
 
 def log_choices(graph: WalkGraph, logits: torch.Tensor) -> torch.Tensor:
@@ -23,7 +23,7 @@ def log_choices(graph: WalkGraph, logits: torch.Tensor) -> torch.Tensor:
     (E,)
     """
     check_logits(graph, logits)
-    return logits - segment_log_sum_exp(logits, graph.sources, graph.num_nodes)[graph.sources]
+    return logits - take(segment_log_sum_exp(logits, graph.sources, graph.num_nodes), graph.sources)
 
 
 def log_continuing(graph: WalkGraph, logits: torch.Tensor) -> torch.Tensor:
@@ -43,7 +43,7 @@ def log_continuing(graph: WalkGraph, logits: torch.Tensor) -> torch.Tensor:
     check_logits(graph, logits)
     first, after = graph.continuations
     before = torch.arange(graph.num_edges, device=after.device).repeat_interleave(first.diff())
-    return segment_log_sum_exp(logits[after], before, graph.num_edges)
+    return segment_log_sum_exp(take(logits, after), before, graph.num_edges)
 
 
 def check_logits(graph: WalkGraph, logits: torch.Tensor) -> None:

@@ -9,7 +9,7 @@ from lipgnn.kernels import native
 from lipgnn.kernels.walking import walk_steps
 from lipgnn.walks.choices import check_logits, log_choices
 from lipgnn.walks.graph import KINDS, PLAIN, Moves, WalkGraph
-from lipgnn.walks.segments import segment_softmax, segment_sums
+from lipgnn.walks.segments import segment_softmax, segment_sums, take
 
 
 def walk(graph: WalkGraph, logits: torch.Tensor, start: torch.Tensor, kind: str) -> torch.Tensor:
@@ -40,7 +40,7 @@ def walk(graph: WalkGraph, logits: torch.Tensor, start: torch.Tensor, kind: str)
     walking = int((graph.horizons > 0).sum())
     nodes = int((graph.node_window < walking).sum())
     _refuse_closed(graph.moves(PLAIN), start, nodes)
-    edges = _steps(graph, logits, start[graph.sources] * log_choices(graph, logits).exp(), kind)
+    edges = _steps(graph, logits, take(start, graph.sources) * log_choices(graph, logits).exp(), kind)
     arrived = segment_sums(edges, graph.targets, graph.num_nodes)
     return torch.cat([arrived[:nodes], start[nodes:]])
 
@@ -61,10 +61,10 @@ def steps_by_torch(graph: WalkGraph, logits: torch.Tensor, state: torch.Tensor, 
     In each step the first of all states and moves take part, those of windows that still walk.
     """
     moves = graph.moves(kind)
-    weights = segment_softmax(logits[moves.edge], moves.origin, len(moves.first) - 1)
+    weights = segment_softmax(take(logits, moves.edge), moves.origin, len(moves.first) - 1)
     for states, count in graph.walking(kind):
         _refuse_closed(moves, state, states)
-        carried = state[moves.origin[:count]] * weights[:count]
+        carried = take(state, moves.origin[:count]) * weights[:count]
         state = torch.cat([segment_sums(carried, moves.to[:count], states), state[states:]])
     return state
 

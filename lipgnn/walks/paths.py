@@ -9,7 +9,7 @@ import torch
 from lipgnn.errors import DataError, unknown_name
 from lipgnn.walks.choices import check_logits
 from lipgnn.walks.graph import KINDS, PLAIN, WalkGraph
-from lipgnn.walks.segments import segment_log_sum_exp, segment_max, segment_sums
+from lipgnn.walks.segments import segment_log_sum_exp, segment_max, segment_sums, take
 
 
 @dataclass(frozen=True)
@@ -43,9 +43,9 @@ def path_log_likelihood(graph: WalkGraph, logits: torch.Tensor, path: EdgePaths,
     no list of all continuations is made. (Cordonnier & Loukas 2019, section 3; Gretel's own loss is the plain one.)
     """
     place, option, stuck = _options(graph, logits, path, kind)
-    total = segment_log_sum_exp(logits[option], place, len(path.edges))
+    total = segment_log_sum_exp(take(logits, option), place, len(path.edges))
     ahead = _may_follow(graph, path, kind, stuck)
-    return torch.where(ahead, logits[path.edges] - total.where(ahead, 0), -torch.inf)
+    return torch.where(ahead, take(logits, path.edges) - total.where(ahead, 0), -torch.inf)
 
 
 def choice_hits(graph: WalkGraph, logits: torch.Tensor, path: EdgePaths, kind: str) -> torch.Tensor:

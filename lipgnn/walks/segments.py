@@ -8,6 +8,14 @@ from __future__ import annotations
 import torch
 
 
+def take(values: torch.Tensor, places: torch.Tensor) -> torch.Tensor:
+    """values[places], of which the gradient is the same at any number of threads.
+
+    That of torch's indexing adds up in the order in which threads come; that of `index_select` does not.
+    """
+    return values.index_select(0, places)
+
+
 def segment_sums(values: torch.Tensor, row: torch.Tensor, rows: int) -> torch.Tensor:
     """The sum of every row's entries, (rows,); 0 for a row without any.
 
@@ -40,7 +48,7 @@ def segment_log_sum_exp(values: torch.Tensor, row: torch.Tensor, rows: int) -> t
 def segment_softmax(values: torch.Tensor, row: torch.Tensor, rows: int) -> torch.Tensor:
     """exp(value) over the sum of exp over its row, (M,)."""
     exponentials = (values - segment_max(values, row, rows)[row]).exp()
-    return exponentials / segment_sums(exponentials, row, rows)[row]
+    return exponentials / take(segment_sums(exponentials, row, rows), row)
 
 
 def entries_of(first: torch.Tensor, rows: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

@@ -162,3 +162,21 @@ def test_a_module_is_found_where_the_user_says(tmp_path):
     variables = {**os.environ, "PYTHONPATH": str(tmp_path)}
     done = subprocess.run(module_command("named", "a", "b"), env=variables, capture_output=True, text=True)
     assert done.stdout == "__main__ ['a', 'b']\n"
+
+
+class TestMembership:
+    def test_nodes_of_a_batch_are_numbered_by_their_graphs(self, reference):
+        graphs = [reference.build([(0, 0), (1, 0)], nodes=nodes) for nodes in (2, 4, 3)]
+        members = runtime.members_of(runtime.dgl.batch(graphs))
+        assert members.tolist() == [0, 0, 1, 1, 1, 1, 2, 2, 2]
+
+    def test_what_the_nodes_say_comes_first(self, reference):
+        graph = reference.build([(0, 0), (1, 0)], nodes=3)
+        graph.ndata[runtime.MEMBERSHIP] = torch.tensor([1, 0, 1])
+        assert runtime.members_of(graph).tolist() == [1, 0, 1]
+
+    def test_one_graph_and_what_is_no_whole_graph_have_none(self, reference):
+        graph = reference.build([(0, 0), (1, 0)], nodes=3)
+        assert runtime.members_of(graph) is None
+        assert runtime.members_of(runtime.dgl.to_block(graph)) is None
+        assert runtime.members_of(None) is None

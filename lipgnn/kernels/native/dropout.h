@@ -48,16 +48,16 @@ inline void draw_block(uint64_t seed, uint64_t block, uint32_t* numbers) {
   const Words first = Words{0, 1, 2, 3, 4, 5, 6, 7} + uint32_t(counter), upper = Words{} + uint32_t(counter >> 32);
   Words c0[2]{first, first + 8}, c1[2]{upper, upper}, c2[2]{}, c3[2]{};
   uint32_t key0 = uint32_t(seed), key1 = uint32_t(seed >> 32);
-  for (int round = 0; round < 10; ++round) {
+  for (int round = 0; round < kPhiloxRounds; ++round) {
     for (int half = 0; half < 2; ++half) {
       Words high_a, low_a, high_b, low_b;
-      multiply(c0[half], 0xD2511F53, &high_a, &low_a);
-      multiply(c2[half], 0xCD9E8D57, &high_b, &low_b);
+      multiply(c0[half], kPhiloxA, &high_a, &low_a);
+      multiply(c2[half], kPhiloxB, &high_b, &low_b);
       c0[half] = high_b ^ c1[half] ^ key0, c1[half] = low_b;
       c2[half] = high_a ^ c3[half] ^ key1, c3[half] = low_a;
     }
-    key0 += 0x9E3779B9;
-    key1 += 0xBB67AE85;
+    key0 += kPhiloxKey0;
+    key1 += kPhiloxKey1;
   }
   for (int half = 0; half < 2; ++half) {
     store(numbers + 8 * half, c0[half]), store(numbers + 16 + 8 * half, c1[half]);

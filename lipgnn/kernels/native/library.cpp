@@ -1,5 +1,6 @@
 // What Python calls, through ctypes: one function for each form, direction and floating-point type.
 #include "additive.h"
+#include "batch_norm.h"
 #include "dot_product.h"
 #include "dropout.h"
 #include "dynamic.h"
@@ -18,6 +19,7 @@ void with_rows(int64_t heads, int64_t width, bool heads_fastest, const Run& run)
   if (heads_fastest && heads == 8 && width == 8) return run(HeadsFastest<T, 8, 8>(heads, width));
   if (heads_fastest && heads == 8) return run(HeadsFastest<T, 8, 0>(heads, width));
   if (heads_fastest) return run(HeadsFastest<T, 4, 0>(heads, width));
+  if (heads == 1 && width == 64) return run(WidthFastest<T, 4, 1, 1, 64>(heads, width));
   if (heads <= 4) return run(WidthFastest<T, 4, 1>(heads, width));
   if (heads <= 8) return run(WidthFastest<T, 8, 1>(heads, width));
   return run(WidthFastest<T, 8, 0>(heads, width));
@@ -34,11 +36,22 @@ void run(const Arrays& arrays, bool backward) {
 
 }  // namespace lipgnn
 
+// Whether Intel made this processor: libraries that it makes are at their best there.
+extern "C" int64_t made_by_intel() {
+#if defined(__x86_64__) || defined(__i386__)
+  __builtin_cpu_init();
+  return __builtin_cpu_is("intel") ? 1 : 0;
+#else
+  return 0;
+#endif
+}
+
 // How large the caller's structures have to be: one that was made for other sources must not be read.
 #define LIPGNN_EXPORT_SIZE(name, Arrays) \
   extern "C" int64_t name##_size() { return sizeof(lipgnn::Arrays<float>); }
 
 LIPGNN_EXPORT_SIZE(additive, Additive)
+LIPGNN_EXPORT_SIZE(batch_norm, BatchNorm)
 LIPGNN_EXPORT_SIZE(dot_product, DotProduct)
 LIPGNN_EXPORT_SIZE(feature_dropout, FeatureDropout)
 LIPGNN_EXPORT_SIZE(dynamic, Dynamic)
@@ -74,6 +87,8 @@ LIPGNN_EXPORT_ONE_WAY(row_measures, RowMeasures)
 LIPGNN_EXPORT_ONE_WAY(smoothness, Smoothness)
 LIPGNN_EXPORT_ONE_WAY(sparse_product, SparseProduct)
 LIPGNN_EXPORT_ONE_WAY(summary, Summary)
+LIPGNN_EXPORT_BOTH_WAYS(batch_norm, BatchNorm, float, float32)
+LIPGNN_EXPORT_BOTH_WAYS(batch_norm, BatchNorm, double, float64)
 LIPGNN_EXPORT_BOTH_WAYS(residual_elu, ResidualElu, float, float32)
 LIPGNN_EXPORT_BOTH_WAYS(residual_elu, ResidualElu, double, float64)
 LIPGNN_EXPORT_BOTH_WAYS(walk_steps, WalkSteps, float, float32)

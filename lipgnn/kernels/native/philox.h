@@ -8,20 +8,24 @@
 
 namespace lipgnn {
 
+// Its multipliers, and by how much its keys rise from round to round.
+constexpr uint32_t kPhiloxA = 0xD2511F53, kPhiloxB = 0xCD9E8D57, kPhiloxKey0 = 0x9E3779B9, kPhiloxKey1 = 0xBB67AE85;
+constexpr int kPhiloxRounds = 10;
+
 struct Philox {
   uint32_t word[4];
 
   Philox(uint64_t seed, uint64_t edge, uint32_t group) {
     uint32_t key0 = uint32_t(seed), key1 = uint32_t(seed >> 32);
     uint32_t c0 = uint32_t(edge), c1 = uint32_t(edge >> 32), c2 = group, c3 = 0;
-    for (int round = 0; round < 10; ++round) {
-      const uint64_t a = uint64_t(0xD2511F53) * c0, b = uint64_t(0xCD9E8D57) * c2;
+    for (int round = 0; round < kPhiloxRounds; ++round) {
+      const uint64_t a = uint64_t(kPhiloxA) * c0, b = uint64_t(kPhiloxB) * c2;
       c0 = uint32_t(b >> 32) ^ c1 ^ key0;
       c1 = uint32_t(b);
       c2 = uint32_t(a >> 32) ^ c3 ^ key1;
       c3 = uint32_t(a);
-      key0 += 0x9E3779B9;
-      key1 += 0xBB67AE85;
+      key0 += kPhiloxKey0;
+      key1 += kPhiloxKey1;
     }
     word[0] = c0, word[1] = c1, word[2] = c2, word[3] = c3;
   }

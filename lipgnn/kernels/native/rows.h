@@ -10,6 +10,14 @@
 
 namespace lipgnn {
 
+// Room for one row of a known size, which can stay in registers.
+template <typename T, int Size>
+struct Fixed {
+  explicit Fixed(size_t) {}
+  T* data() { return value; }
+  alignas(32) T value[Size ? Size : 1];
+};
+
 // D vectors of L heads: everything is vertical. For narrow heads, with H = L. D = 0 is a width known only when it runs.
 template <typename T_, int L_, int D>
 struct HeadsFastest {
@@ -24,13 +32,7 @@ struct HeadsFastest {
   size_t size() const { return size_t(width()) * L; }
   static constexpr bool transposed = true;
 
-  // Room for one row; of a known width it can stay in registers.
-  struct Fixed {
-    explicit Fixed(size_t) {}
-    T* data() { return reinterpret_cast<T*>(value); }
-    V value[D ? D : 1];
-  };
-  using Row = std::conditional_t<(D > 0), Fixed, std::vector<T>>;
+  using Row = std::conditional_t<(D > 0), Fixed<T, D * L>, std::vector<T>>;
 
   void dot(const T* a, const T* b, V* result) const {
     V first{}, second{};
@@ -108,8 +110,8 @@ struct HeadsFastest {
 };
 
 // H rows of D channels: vectors run along the channels. Values of heads are in groups of L; G = 0 is a number of groups
-// known only when it runs.
-template <typename T_, int L_, int G_>
+// known only when it runs, and so are heads H = 0 and a width D = 0.
+template <typename T_, int L_, int G_, int H = 0, int D = 0>
 struct WidthFastest {
   using T = T_;
   static constexpr int L = L_, most_groups = 128, G = G_ ? G_ : most_groups;
@@ -119,70 +121,71 @@ struct WidthFastest {
 
   WidthFastest(int64_t heads, int64_t width) : heads_(int(heads)), width_(int(width)) {}
 
-  int width() const { return width_; }
-  int groups() const { return G_ ? G_ : (heads_ + L - 1) / L; }
-  size_t size() const { return size_t(heads_) * width_; }
+  int width() const { return D ? D : width_; }
+  int heads() const { return H ? H : heads_; }
+  int groups() const { return G_ ? G_ : (heads() + L - 1) / L; }
+  size_t size() const { return size_t(heads()) * width(); }
   static constexpr bool transposed = false;
-  using Row = std::vector<T>;
+  using Row = std::conditional_t<(H * D > 0), Fixed<T, H * D>, std::vector<T>>;
 
   void dot(const T* a, const T* b, V* result) const {
     T* out = no_heads(result);
-    for (int h = 0; h < heads_; ++h, a += width_, b += width_) {
+    for (int h = 0; h < heads(); ++h, a += width(), b += width()) {
       C first{}, second{};
       int d = 0;
-      for (; d + 2 * W <= width_; d += 2 * W) {
+      for (; d + 2 * W <= width(); d += 2 * W) {
         first += load<C>(a + d) * load<C>(b + d);
         second += load<C>(a + d + W) * load<C>(b + d + W);
       }
-      for (; d + W <= width_; d += W) first += load<C>(a + d) * load<C>(b + d);
+      for (; d + W <= width(); d += W) first += load<C>(a + d) * load<C>(b + d);
       T sum = sum_of<T, W>(first + second);
-      for (; d < width_; ++d) sum += a[d] * b[d];
+      for (; d < width(); ++d) sum += a[d] * b[d];
       out[h] = sum;
     }
   }
 
   void add(T* sum, const V* factor, const T* row) const {
     const T* factors = reinterpret_cast<const T*>(factor);
-    for (int h = 0; h < heads_; ++h, sum += width_, row += width_) {
+    for (int h = 0; h < heads(); ++h, sum += width(), row += width()) {
       const T f = factors[h];
       int d = 0;
-      for (; d + W <= width_; d += W) store<C>(sum + d, load<C>(sum + d) + f * load<C>(row + d));
-      for (; d < width_; ++d) sum[d] += f * row[d];
+      for (; d + W <= width(); d += W) store<C>(sum + d, load<C>(sum + d) + f * load<C>(row + d));
+      for (; d < width(); ++d) sum[d] += f * row[d];
     }
   }
 
   void bent_dot(const T* a, const T* b, const T* c, T slope, V* result) const {
     T* out = no_heads(result);
-    for (int h = 0; h < heads_; ++h, a += width_, b += width_, c += width_) {
+    for (int h = 0; h < heads(); ++h, a += width(), b += width(), c += width()) {
       C first{}, second{};
       int d = 0;
-      for (; d + 2 * W <= width_; d += 2 * W) {
+      for (; d + 2 * W <= width(); d += 2 * W) {
         first += load<C>(a + d) * leaky(load<C>(b + d) + load<C>(c + d), slope);
         second += load<C>(a + d + W) * leaky(load<C>(b + d + W) + load<C>(c + d + W), slope);
       }
-      for (; d + W <= width_; d += W) first += load<C>(a + d) * leaky(load<C>(b + d) + load<C>(c + d), slope);
+      for (; d + W <= width(); d += W) first += load<C>(a + d) * leaky(load<C>(b + d) + load<C>(c + d), slope);
       T sum = sum_of<T, W>(first + second);
-      for (; d < width_; ++d) sum += a[d] * (b[d] + c[d] > 0 ? b[d] + c[d] : (b[d] + c[d]) * slope);
+      for (; d < width(); ++d) sum += a[d] * (b[d] + c[d] > 0 ? b[d] + c[d] : (b[d] + c[d]) * slope);
       out[h] = sum;
     }
   }
 
   template <int N>
   void add_slopes(T* const (&sums)[N], const V* const (&factors)[N], const T* b, const T* c, T slope) const {
-    for (int h = 0; h < heads_; ++h, b += width_, c += width_) {
+    for (int h = 0; h < heads(); ++h, b += width(), c += width()) {
       T above[N], below[N], *to[N];
       for (int n = 0; n < N; ++n) {
         above[n] = reinterpret_cast<const T*>(factors[n])[h];
         below[n] = above[n] * slope;
-        to[n] = sums[n] + size_t(h) * width_;
+        to[n] = sums[n] + size_t(h) * width();
       }
       int d = 0;
-      for (; d + W <= width_; d += W) {
+      for (; d + W <= width(); d += W) {
         const C at = load<C>(b + d) + load<C>(c + d);
         for (int n = 0; n < N; ++n)
           store<C>(to[n] + d, load<C>(to[n] + d) + (at > 0 ? fill<T, W>(above[n]) : fill<T, W>(below[n])));
       }
-      for (; d < width_; ++d)
+      for (; d < width(); ++d)
         for (int n = 0; n < N; ++n) to[n][d] += b[d] + c[d] > 0 ? above[n] : below[n];
     }
   }
@@ -193,9 +196,9 @@ struct WidthFastest {
 
   void scale(T* row, const V* factor) const {
     const T* factors = reinterpret_cast<const T*>(factor);
-    for (int h = 0; h < heads_; ++h, row += width_) {
+    for (int h = 0; h < heads(); ++h, row += width()) {
       const T f = factors[h];
-      for (int d = 0; d < width_; ++d) row[d] *= f;
+      for (int d = 0; d < width(); ++d) row[d] *= f;
     }
   }
 
@@ -204,7 +207,7 @@ struct WidthFastest {
     using Limits = std::numeric_limits<T>;
     constexpr T enough = Limits::min() / (Limits::epsilon() * Limits::epsilon());
     T* out = no_heads(result);
-    for (int h = 0; h < heads_; ++h, row += width_) {
+    for (int h = 0; h < heads(); ++h, row += width()) {
       const T square = sum_of_squares(row, 1);
       out[h] = square > enough && square <= Limits::max() ? std::sqrt(square) : scaled_length(row);
     }
@@ -218,19 +221,19 @@ struct WidthFastest {
   T sum_of_squares(const T* row, T factor) const {
     C sums{};
     int d = 0;
-    for (; d + W <= width_; d += W) {
+    for (; d + W <= width(); d += W) {
       const C part = load<C>(row + d) * factor;
       sums += part * part;
     }
     T sum = sum_of<T, W>(sums);
-    for (; d < width_; ++d) sum += row[d] * factor * (row[d] * factor);
+    for (; d < width(); ++d) sum += row[d] * factor * (row[d] * factor);
     return sum;
   }
 
   // Divided by the largest entry first: the way that never overflows or vanishes.
   T scaled_length(const T* row) const {
     T top = 0;
-    for (int d = 0; d < width_; ++d) top = std::fabs(row[d]) > top ? std::fabs(row[d]) : top;
+    for (int d = 0; d < width(); ++d) top = std::fabs(row[d]) > top ? std::fabs(row[d]) : top;
     const T size = top > std::numeric_limits<T>::min() ? top : T(1);
     return size * std::sqrt(sum_of_squares(row, 1 / size));
   }

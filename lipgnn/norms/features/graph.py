@@ -1,14 +1,15 @@
-"""GraphNorm, and which graph of a batch a node belongs to."""
+"""GraphNorm."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import torch
 from torch import nn
 
 from lipgnn.norms.bound import Bound
-from lipgnn.runtime import MEMBERSHIP, dgl
+from lipgnn.runtime import dgl, members_of
 
 
 class GraphNorm(nn.Module):
@@ -39,9 +40,9 @@ class GraphNorm(nn.Module):
         return cls(width, **arguments)
 
     def forward(self, graph: dgl.DGLGraph | None, x: torch.Tensor) -> torch.Tensor:
-        members = members_of(graph)
-        centered = x - self.mean_scale * _mean(x, members)
-        variance = _mean(centered.square(), members)
+        mean = _mean_over(members_of(graph), x)
+        centered = x - self.mean_scale * mean(x)
+        variance = mean(centered.square())
         return self.weight * centered * (variance + self.eps).rsqrt() + self.bias
 
     def certified(self, graph: dgl.DGLGraph | None) -> Bound:
@@ -52,26 +53,14 @@ class GraphNorm(nn.Module):
         )
 
 
-def members_of(graph: dgl.DGLGraph | None) -> torch.Tensor | None:
-    """The number of the graph of every node, (N,), or None where all are of one.
-
-    What is no whole graph, as the targets of a sample, counts as one.
-    """
-    if not isinstance(graph, dgl.DGLGraph) or graph.is_block:
-        return None
-    if MEMBERSHIP in graph.ndata:
-        return graph.ndata[MEMBERSHIP]
-    # DGL makes what says that there is one graph on first use, on the default device.
-    with torch.device(graph.device):
-        sizes = graph.batch_num_nodes()
-    return None if len(sizes) == 1 else torch.arange(len(sizes), device=sizes.device).repeat_interleave(sizes)
-
-
-def _mean(x: torch.Tensor, members: torch.Tensor | None) -> torch.Tensor:
-    """The mean over all nodes (F,), or over those of every node's own graph (N, F)."""
+def _mean_over(members: torch.Tensor | None, like: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
+    """What takes the mean over all nodes, (N, F) → (F,), or over those of every node's own graph, (N, F) → (N, F)."""
     if members is None:
-        return x.mean(dim=0)
-    graphs = int(members.max()) + 1 if len(members) else 0
-    sums = x.new_zeros(graphs, x.shape[1]).index_add(0, members, x)
-    counts = torch.bincount(members, minlength=graphs).clamp(min=1).to(x.dtype).unsqueeze(1)
-    return (sums / counts).index_select(0, members)
+        return lambda x: x.mean(dim=0)
+    counts = torch.bincount(members).clamp(min=1).to(like.dtype).unsqueeze(1)
+
+    def mean(x: torch.Tensor) -> torch.Tensor:
+        sums = x.new_zeros(len(counts), x.shape[1]).index_add(0, members, x)
+        return (sums / counts).index_select(0, members)
+
+    return mean

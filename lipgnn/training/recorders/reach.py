@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from lipgnn.measures.reach import choose_targets, reach
+from lipgnn.measures.reach import look_far
 from lipgnn.training.recorders.recorder import Recorder
 from lipgnn.training.state import Training
 
@@ -48,12 +48,6 @@ class ReachRecorder(Recorder):
         super().save(path)
 
     def _measure(self, epoch: int) -> None:
-        network, batch = self._training.network, self._training.batches.whole()
-        training = network.training
-        network.eval()
-        h, logits = network.from_encoder(batch.graph, batch.features)
-        candidates = batch.of_items(torch.arange(len(h), device=h.device))
-        found = reach(batch.graph, h, logits, choose_targets(candidates, TARGETS), network.hops)
-        network.train(training)
+        found = look_far(self._training.network, self._training.batches.whole(), TARGETS)
         self._end_batch(torch.tensor([[*found.shares, found.beyond]], dtype=torch.float64, device=self._device))
         super().end_epoch(epoch)

@@ -8,7 +8,7 @@ from lipgnn.norms.contract import said
 from lipgnn.spec.sources import resolve
 
 
-@pytest.fixture(params=catalog.MODELS)
+@pytest.fixture(params=catalog.layers_for("nodes"))
 def entry_and_layer(request):
     entry = catalog.MODELS[request.param]
     spec = resolve({"model": request.param, "norm": "none", "hidden": 2, "heads": 2}, {}).spec
@@ -47,4 +47,4 @@ def test_models_with():
     assert catalog.models_with("value_map") == ["gat", "gatv2", "gt", "gcn", "sage"]
     assert catalog.models_with("linear_maps") == ["gat", "gatv2", "gat-sep", "gt", "gcn", "sage", "gin"]
     assert catalog.models_with("linear_skip") == ["gt", "sage"]
-    assert catalog.models_with("closed") == ["aero"]
+    assert catalog.models_with("closed") == ["aero", "diffusion"]

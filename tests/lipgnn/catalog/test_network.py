@@ -9,5 +9,5 @@ from lipgnn.spec.sources import resolve
 def test_defaults_of_entries_are_valid_runs(entries):
     for entry in entries.values():
         assert set(entry.defaults) <= set(FIELDS)
-    for model in catalog.MODELS:
-        resolve({"model": model}, {})
+    for model, entry in catalog.MODELS.items():
+        resolve({"model": model, "dataset": "planar" if entry.task == "paths" else "cora"}, {})

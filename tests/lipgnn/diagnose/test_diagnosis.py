@@ -10,9 +10,10 @@ from lipgnn.diagnose.ablate import ablate
 from lipgnn.diagnose.data import WholeData
 from lipgnn.diagnose.diagnosis import diagnose
 from lipgnn.diagnose.profile import profile
-from lipgnn.diagnose.reach import look_far, numbers_of
+from lipgnn.diagnose.reach import numbers_of
 from lipgnn.diagnose.subject import new_subject
 from lipgnn.diagnose.verdict import judge
+from lipgnn.measures.reach import look_far
 from lipgnn.spec.run import RunSpec
 
 CPU = torch.device("cpu")
@@ -54,5 +55,5 @@ def test_paths_have_their_length_and_sum_to_the_output(subject):
 def test_how_far_it_looks_is_what_is_found_beside_it(subject):
     found = diagnose(subject, "cpu", targets=3)
     data = WholeData.of(SPEC, subject.dataset, CPU)
-    assert found.reach == numbers_of(look_far(subject.network, data, 3))
+    assert found.reach == numbers_of(look_far(subject.network, data.batch, 3))
     assert sum(row["share"] for row in found.reach["distances"]) == pytest.approx(1)

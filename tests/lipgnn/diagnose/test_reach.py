@@ -8,9 +8,9 @@ import pytest
 import torch
 
 from lipgnn.diagnose.data import WholeData
-from lipgnn.diagnose.reach import look_far, numbers_of
+from lipgnn.diagnose.reach import numbers_of
 from lipgnn.diagnose.subject import new_subject
-from lipgnn.measures.reach import Reach
+from lipgnn.measures.reach import Reach, look_far
 from lipgnn.spec.run import RunSpec
 
 CPU = torch.device("cpu")
@@ -19,14 +19,15 @@ CPU = torch.device("cpu")
 def look(targets=4, **options):
     spec = RunSpec(**{"dataset": "planted", "layers": 3, "hidden": 2, "heads": 2, "device": "cpu", **options})
     subject = new_subject(spec)
-    return subject, look_far(subject.network.train(), WholeData.of(spec, subject.dataset, CPU), targets)
+    return subject, look_far(subject.network.train(), WholeData.of(spec, subject.dataset, CPU).batch, targets)
 
 
 def test_it_is_of_the_network_in_evaluation_and_leaves_it_as_it_was():
     subject, found = look(dropout=0.5, layer_dropout=0.5)
     before = {name: value.clone() for name, value in subject.network.state_dict().items()}
-    again = look_far(subject.network, WholeData.of(subject.spec, subject.dataset, CPU), 4)
+    again = look_far(subject.network, WholeData.of(subject.spec, subject.dataset, CPU).batch, 4)
     assert found == again
+    assert subject.network.training
     assert (found.targets, len(found.shares), found.beyond) == (4, 4, 0)
     assert all(torch.equal(value, before[name]) for name, value in subject.network.state_dict().items())
     assert all(parameter.grad is None for parameter in subject.network.parameters())

@@ -7,6 +7,7 @@ import torch
 
 from lipgnn.errors import DataError, UsageError
 from lipgnn.kernels import fused
+from lipgnn.kernels.checks import autocasting
 from lipgnn.runtime import dgl
 
 pytestmark = pytest.mark.skipif(
@@ -129,3 +130,11 @@ def test_one_tensor_is_not_enough_where_targets_are_not_the_sources():
             negative_slope=0.2,
             target=torch.ones(3, 3, 2),
         )
+
+
+def test_whether_torch_chooses_types_itself():
+    assert not autocasting("cpu")
+    with torch.autocast("cpu", dtype=torch.bfloat16):
+        assert autocasting("cpu")
+        with torch.autocast("cpu", enabled=False):
+            assert not autocasting("cpu")

@@ -130,7 +130,7 @@ def test_equals_the_reference_on_any_graph(form, data, shape, dtype, kappa, zero
 
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("kappa", [None, 4.0, 0.02])
-@pytest.mark.parametrize("shape, heads_fastest", [((8, 8), True), ((8, 8), False), ((3, 5), False)])
+@pytest.mark.parametrize("shape, heads_fastest", [((8, 8), True), ((8, 8), False), ((3, 5), False), ((1, 64), False)])
 def test_equals_the_reference_around_a_hub_of_degree_ten_thousand(form, kappa, shape, heads_fastest):
     generator = torch.Generator().manual_seed(0)
     hub, nodes = 7, 10_001

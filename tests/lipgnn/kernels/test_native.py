@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import pathlib
 
 import pytest
 import torch
@@ -96,3 +97,10 @@ def test_a_library_compiled_from_other_sources_is_a_reason(monkeypatch):
     monkeypatch.setitem(native.FORMS, "summary", form({"values": "size"}, whole="size"))
     library, reason = native.library()
     assert library is None and "other sources" in reason
+
+
+def test_who_made_the_processor_is_as_the_system_says():
+    listed = pathlib.Path("/proc/cpuinfo")
+    if not listed.exists() or "vendor_id" not in listed.read_text():
+        pytest.skip("the system does not say who made the processor")
+    assert native.made_by_intel() == ("GenuineIntel" in listed.read_text())

@@ -12,7 +12,7 @@ from lipgnn.results.rows import read_results
 
 def to_csv(rows, columns=COLUMNS):
     text = io.StringIO(newline="")
-    writer = csv.DictWriter(text, columns, lineterminator="\n")
+    writer = csv.DictWriter(text, columns, lineterminator="\n", extrasaction="ignore")
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()

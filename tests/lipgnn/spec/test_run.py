@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from lipgnn.catalog import MODELS
 from lipgnn.errors import UsageError
 from lipgnn.spec.options import GROUPS, default_of
 from lipgnn.spec.run import FIELDS, HOW, RunSpec, parse_value
@@ -18,7 +19,7 @@ def test_the_fields_are_those_of_the_contract_group_by_group():
     groups = {
         "data": "dataset split missing features metric",
         "network": "model layers hidden heads activation encoder_activation bias skip mlp dropout layer_dropout "
-        "attn_dropout edge_dropout",
+        "dropout_from attn_dropout edge_dropout",
         "depth and norms": "norm kappa norm_place weight_norm residual alpha beta jk init stack",
         "training": "lr weight_decay layer_weight_decay clip schedule batch_size fanout eval_every epochs patience "
         "select seed dtype",
@@ -109,8 +110,8 @@ def test_where_and_how_is_no_part_of_the_run(name, value):
 
 
 def test_the_id_is_the_hash_of_what_is_computed_on_which_data():
-    of_others = [name for name, field in FIELDS.items() if "task" in field.metadata]
-    what = {name: value for name, value in RunSpec().to_dict().items() if name not in (*HOW, *of_others)}
+    young = [name for name, field in FIELDS.items() if "neutral" in field.metadata]
+    what = {name: value for name, value in RunSpec().to_dict().items() if name not in (*HOW, *young)}
     canonical = json.dumps({"schema": 2, "fingerprint": "f", "spec": what}, sort_keys=True)
     assert RunSpec().run_id("f") == hashlib.sha256(canonical.encode()).hexdigest()[:12]
 
@@ -153,12 +154,11 @@ def test_other_data_is_another_run():
     assert RunSpec().run_id("a") != RunSpec().run_id("b")
 
 
-@given(
-    st.sampled_from(
-        [name for name in FIELDS if name not in (*HOW, "weight_norm", "norm", "model", "skip", "layer_weight_decay")]
-    ),
-    st.integers(2, 10**6),
-)
+# These have values that not every run can have.
+_BOUND_TO_OTHERS = ("weight_norm", "norm", "model", "skip", "layer_weight_decay", "horizon", "transitions")
+
+
+@given(st.sampled_from([name for name in FIELDS if name not in (*HOW, *_BOUND_TO_OTHERS)]), st.integers(2, 10**6))
 def test_every_other_field_is_part_of_the_run(name, number):
     field = FIELDS[name]
     # A reversible stack needs a residual sum.
@@ -171,11 +171,19 @@ def test_every_other_field_is_part_of_the_run(name, number):
     elif field.type == "str":
         value = f"other-{number}"
     elif field.type == "int":
-        value = min(field.default + number, field.metadata.get("high", 2**32))
+        value = min(default_of(field) + number, field.metadata.get("high", 2**32))
     else:
         value = number / (2 * 10**6)
-    if value != field.default:
+    if value != default_of(field):
         assert RunSpec(**base, **{name: value}).run_id("f") != RunSpec(**base).run_id("f")
+
+
+def test_a_horizon_and_transitions_are_part_of_the_run():
+    base = {"dataset": "planar", "features": "raw", "model": "diffusion", **MODELS["diffusion"].defaults}
+    ids = {
+        RunSpec(**base, **more).run_id("f") for more in ({}, {"horizon": "shortest:1.1"}, {"transitions": "learned"})
+    }
+    assert len(ids) == 3
 
 
 def test_a_skip_and_a_weight_norm_are_part_of_the_run_whatever_their_spelling():

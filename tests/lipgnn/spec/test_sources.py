@@ -2,7 +2,7 @@ import shlex
 
 import pytest
 
-from lipgnn.catalog import DATASETS, MODELS, SUMS_RECIPE
+from lipgnn.catalog import DATASETS, MODELS, SUMS_RECIPE, layers_for
 from lipgnn.errors import UsageError
 from lipgnn.spec.options import default_of
 from lipgnn.spec.run import FIELDS, RunSpec
@@ -55,7 +55,7 @@ def test_data_set_and_model_defaults_apply_and_are_named():
     assert resolved.sources["kappa"] == "default of model gt"
 
 
-@pytest.mark.parametrize("model", list(MODELS))
+@pytest.mark.parametrize("model", layers_for("nodes"))
 def test_every_model_has_defaults_that_run(model):
     assert resolve({"model": model}, {}).spec.model == model
 

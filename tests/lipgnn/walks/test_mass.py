@@ -25,6 +25,7 @@ def either(request, monkeypatch):
         monkeypatch.setattr(native, "library", lambda: (None, "not asked for"))
     elif native.library()[0] is None:
         pytest.skip(native.library()[1])
+    return request.param
 
 
 def start_of(nodes, seed=0, dtype=torch.float64):
@@ -192,3 +193,42 @@ def test_refuses_what_does_not_fit():
         walk(graph, torch.zeros(7), torch.zeros(4), "plain")
     with pytest.raises(DataError, match=r"The start must be \(4,\)"):
         walk(graph, torch.zeros(8), torch.zeros(4, dtype=torch.float64), "plain")
+
+
+def large():
+    """400 windows whose edges are more than torch lets a single thread add up."""
+    return side_by_side([(random_edges(seed, 60, 60), 60, 6 - seed // 100) for seed in range(400)])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_does_not_depend_on_the_number_of_threads(kind):
+    """Bit for bit, values and gradients."""
+    graph = large()
+    start, target = draw_logits(1, graph.num_nodes, torch.float32).exp(), draw_logits(2, graph.num_nodes, torch.float32)
+    threads, results = torch.get_num_threads(), []
+    try:
+        for number in (1, 2, 4):
+            torch.set_num_threads(number)
+            logits = draw_logits(0, graph.num_edges, torch.float32).requires_grad_()
+            mass = walk(graph, logits, start, kind)
+            results.append((mass.detach(), *torch.autograd.grad((mass * target).sum(), logits)))
+    finally:
+        torch.set_num_threads(threads)
+    for result in results[1:]:
+        assert all(torch.equal(*pair) for pair in zip(result, results[0], strict=True))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_is_kept_for_the_gradient_does_not_grow_with_steps(kind, either):
+    if either == "torch":
+        pytest.skip("torch's operations keep every step")
+    edges = random_edges(0, 50, 80)
+    kept = []
+    for steps in (2, 40):
+        sizes = []
+        with torch.autograd.graph.saved_tensors_hooks(
+            lambda kept, sizes=sizes: sizes.append(kept.numel()), lambda _: _
+        ):
+            walk(make(edges, 50, steps), draw_logits(0, len(edges)).requires_grad_(), start_of(50), kind)
+        kept.append(sum(sizes))
+    assert 0 < kept[0] == kept[1]

@@ -106,3 +106,23 @@ def test_refuses_numbers_that_there_are_not(edges, previous, window, words):
         path_log_likelihood(make(FOUR, 4), torch.zeros(8), given, "nb")
     with pytest.raises(UsageError, match="Unknown walk"):
         choice_hits(make(FOUR, 4), torch.zeros(8), given, "other")
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_does_not_depend_on_the_number_of_threads(kind):
+    """Bit for bit, values and gradients, with more decisions than torch lets a single thread add up."""
+    edges = random_edges(0, 500, 2500)
+    graph = make(edges, 500)
+    chosen = torch.randint(0, len(edges), (36_000,), generator=torch.Generator().manual_seed(0))
+    given = EdgePaths(chosen, torch.full_like(chosen, -1), chosen % 7, 7)
+    threads, results = torch.get_num_threads(), []
+    try:
+        for number in (1, 2, 4):
+            torch.set_num_threads(number)
+            logits = draw_logits(0, len(edges), torch.float32).requires_grad_()
+            found = given.sums(path_log_likelihood(graph, logits, given, kind))
+            results.append((found.detach(), *torch.autograd.grad(found.sum(), logits)))
+    finally:
+        torch.set_num_threads(threads)
+    for result in results[1:]:
+        assert all(torch.equal(*pair) for pair in zip(result, results[0], strict=True))

@@ -15,6 +15,7 @@ from lipgnn.walks.segments import (
     segment_softmax,
     segment_sums,
     starts_of,
+    take,
 )
 
 ROW = torch.tensor([3, 0, 3, 1, 3, 0])
@@ -51,6 +52,12 @@ def test_gradients():
         check = lambda x, function=function: function(x, ROW, 5).nan_to_num(neginf=0.0)  # noqa: E731
         assert torch.autograd.gradcheck(check, values)
         assert torch.autograd.gradgradcheck(check, values)
+
+
+def test_take_is_indexing():
+    values, places = draw_logits(2, 5).requires_grad_(), torch.tensor([4, 0, 4])
+    assert torch.equal(take(values, places), values[places])
+    assert torch.autograd.gradcheck(lambda x: take(x, places), values)
 
 
 def test_entries_of_rows():
