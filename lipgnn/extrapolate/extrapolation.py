@@ -115,7 +115,7 @@ class _Scene:
         )
         side, scene = roads.scene(asked, walked=True)
         surroundings, x = roads.seen(asked, side, scene, whole=True)
-        logits = saved.network.to(device).choices(surroundings, x).double()
+        logits = saved.network.to(device).edge_logits(surroundings, x).double()
         sources = torch.tensor(dataset.sources, device=device)
         return cls(side, sources, logits, _start(side, prefix, device), saved.spec.walk)
 

@@ -81,12 +81,12 @@ class PathNetwork(DeepGNN):
     def from_encoder(self, graph: Surroundings, x: torch.Tensor) -> NoReturn:
         raise UsageError("How far a network looks is measured of outputs of nodes, and those of paths are of walks.")
 
-    def choices(self, graph: Surroundings, x: torch.Tensor) -> torch.Tensor:
-        """The logits of the edges of the scene, (E,), from the input of the encoder."""
-        return self.logits(graph, self.body(self.edge_dropout(self.layer_graph(graph)), self.encode(x)))
+    def edge_logits(self, graph: Surroundings, x: torch.Tensor) -> torch.Tensor:
+        """The input of the network → the logits of the edges of the scene, (E,)."""
+        return self.logits(graph, self.body(self.layer_graph(graph), self.encode(x)))
 
     def logits(self, graph: Surroundings, h: torch.Tensor) -> torch.Tensor:
-        """The same from what the encoder says of the nodes."""
+        """The logits of the edges of the scene, (E,)."""
         walked = graph.scene.graph
         h = torch.cat([graph.of_scene(self.dropout(h)), graph.node_features], dim=1)
         return self.decoder(h, walked.sources, walked.targets, graph.edge_features)

@@ -37,7 +37,7 @@ def logits_of_all(saved, roads, prefix):
     side, _ = around.scene(asked, walked=True)
     graph, x = around.around(asked, whole=True)
     with torch.no_grad():
-        logits = saved.network.choices(graph, x).double()
+        logits = saved.network.edge_logits(graph, x).double()
     return logits[torch.argsort(side.edges)].tolist()
 
 
