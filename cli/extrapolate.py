@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -15,6 +16,10 @@ from lipgnn.errors import UsageError
 from lipgnn.files import write_atomic
 from lipgnn.report.figures.canvas import SUFFIXES
 from lipgnn.results.store import Store
+
+if TYPE_CHECKING:
+    from lipgnn.datasets.trajectories import PathDataset
+    from lipgnn.extrapolate import Extrapolation
 
 EPILOG = """\b
 Examples:
@@ -82,19 +87,13 @@ Examples:
 @debug_option
 def command(
     model: str,
-    prefix: str,
-    steps: int | None,
-    samples: int,
-    seed: int,
-    likelihood: Path | None,
     top: int,
     figure: str | None,
     output: Path | None,
-    dataset: str | None,
-    device: str,
     results: Path,
     as_json: bool,
     as_csv: bool,
+    **question: Any,
 ) -> int:
     """Predict where an observed path goes on to.
 
@@ -104,7 +103,29 @@ def command(
     """
     _check_outputs(figure, output, as_json=as_json, as_csv=as_csv)
     path = Store(results).find_model(model)
+    found, data = _answer(path, **question)
+    if output:
+        write_atomic(output, picture(found, data, output.suffix.lower().removeprefix(".")))
+        console.note(f"Written: {output}")
+    shown = {"model": str(path), "dataset": data.name, "fingerprint": data.fingerprint, **found.to_dict(top)}
+    if as_json:
+        console.print_json(shown)
+    elif as_csv:
+        click.echo(to_csv(shown), nl=False)
+    else:
+        show(shown)
+        if not output and data.coordinates is not None:
+            words = ["lipgnn", "extrapolate", model, "--prefix", question["prefix"], "--steps", str(found.steps)]
+            words += ["--dataset", question["dataset"]] if question["dataset"] else []
+            words += ["--samples", "20", "--figure", "map", "-o", "map.png", *results_words(results)]
+            console.print_next(shlex.join(words))
+    return 0
 
+
+def _answer(
+    path: Path, *, prefix: str, likelihood: Path | None, dataset: str | None, device: str, **orders: Any
+) -> tuple[Extrapolation, PathDataset]:
+    """What the model says, and the data that it speaks of."""
     from lipgnn.evaluate import data_for
     from lipgnn.extrapolate import check_task, extrapolate, prefix_of, read_continuations
     from lipgnn.runtime import choose_device
@@ -115,26 +136,8 @@ def command(
     data = data_for(saved, dataset)
     check_task(saved, data)
     given = read_continuations(likelihood, data) if likelihood else None
-    chosen, _ = choose_device(device)
-    orders = {"steps": steps, "samples": samples, "seed": seed, "continuations": given}
-    found = extrapolate(saved, data, prefix_of(prefix, data, saved.spec), chosen, **orders)
-    if output:
-        write_atomic(output, picture(found, data, output.suffix.lower().removeprefix(".")))
-        console.note(f"Written: {output}")
-    about = {"model": str(path), "dataset": data.name, "fingerprint": data.fingerprint, "device": str(chosen)}
-    if as_json:
-        console.print_json({**about, **found.to_dict(top)})
-    elif as_csv:
-        click.echo(to_csv(found.to_dict(top)), nl=False)
-    else:
-        show({**about, **found.to_dict(top)})
-        if not output and data.coordinates is not None:
-            words = ["lipgnn", "extrapolate", model, "--prefix", prefix, "--steps", str(found.steps), "--samples", "20"]
-            other = ["--dataset", dataset] if dataset else []
-            console.print_next(
-                shlex.join([*words, *other, "--figure", "map", "-o", "map.png", *results_words(results)])
-            )
-    return 0
+    observed = prefix_of(prefix, data, saved.spec)
+    return extrapolate(saved, data, observed, choose_device(device)[0], continuations=given, **orders), data
 
 
 def _check_outputs(figure: str | None, output: Path | None, *, as_json: bool, as_csv: bool) -> None:
