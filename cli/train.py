@@ -22,7 +22,7 @@ from cli.options import (
 )
 from cli.progress import EpochProgress
 from cli.signals import StopRequest
-from lipgnn.catalog import METRICS, MODELS, cautions
+from lipgnn.catalog import METRICS, MODELS, cautions, task_of
 from lipgnn.results.recordings import RECORDS
 from lipgnn.results.store import Store
 from lipgnn.spec.run import FIELDS, RunSpec
@@ -209,6 +209,7 @@ def _summarize(result: dict[str, Any], metric: str, results: Path) -> None:
     spec = RunSpec.from_mapping({name: result[name] for name in FIELDS})
     if done:
         other = spec.with_values(norm="none" if spec.norm != "none" or MODELS[spec.model].attention is None else "lip")
-        console.print_next(shlex.join(["lipgnn", "evaluate", result["run_id"], *store]), command_for(other, *store))
+        words = [["lipgnn", "evaluate", result["run_id"]], task_of(spec.dataset).next_words(result["run_id"])]
+        console.print_next(*(shlex.join([*each, *store]) for each in words if each), command_for(other, *store))
     else:
         console.print_next(command_for(spec.with_values(lr=spec.lr / 5), *store))

@@ -33,6 +33,7 @@ LOOKS_INTO = {
     "training": (*GROUND, "spec", "norms", "kernels", "nn", "measures", "network", "tasks", "datasets", "results"),
     "certify": (*GROUND, "spec", "norms", "nn", "measures", "network", "tasks", "datasets"),
     "evaluate": (*GROUND, "spec", "nn", "measures", "network", "tasks", "datasets", "results"),
+    "extrapolate": (*GROUND, "spec", "walks", "network", "tasks", "datasets"),
     "diagnose": (
         *GROUND,
         *("spec", "nn", "measures", "network", "tasks", "datasets", "results", "certify", "evaluate"),
@@ -87,6 +88,7 @@ TORCH_FREE = [
     "cli.bench",
     "cli.report",
     "cli.evaluate",
+    "cli.extrapolate",
     "cli.diagnose",
     "cli.datasets",
     "cli.env",

@@ -77,6 +77,9 @@ class Paths(Task):
                 f"--transitions learned is of model diffusion, and the model is {spec.model!r}.", "Leave it out."
             )
 
+    def next_words(self, run: str) -> list[str]:
+        return ["lipgnn", "extrapolate", run, "--prefix", "trajectory:test", "--samples", "5"]
+
     def load(self, name: str, *, split: str, missing: float, features: str, data_dir: Path | None) -> PathDataset:
         return load_paths(name, split=split, missing=missing, features=features, data_dir=data_dir)
 

@@ -103,7 +103,7 @@ def load_model(path: Path) -> SavedModel:
 
 
 def _shape(sizes: Any) -> tuple[int, int]:
-    """The numbers of features and of classes."""
+    """The numbers of features and of classes; of paths, those of nodes' and of edges' features, which may be none."""
     if not isinstance(sizes, list) or len(sizes) != 2 or not all(type(size) is int and size >= 0 for size in sizes):
         raise ValueError(f"its shape is {sizes!r}, not a number of features and one of classes")
     return sizes[0], sizes[1]

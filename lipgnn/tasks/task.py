@@ -99,6 +99,10 @@ class Task:
         UsageError : says which, and what to do.
         """
 
+    def next_words(self, run: str) -> list[str]:
+        """The words of a command that is worth typing after a run of this task, and of no other; none, maybe."""
+        return []
+
     def metric_of(self, dataset: str) -> str | None:
         """The metric of a data set as its name tells it; None where the data has to be read for that."""
         return self.metric

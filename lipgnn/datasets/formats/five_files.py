@@ -51,7 +51,7 @@ def read_five_files(path: Path, *, name: str | None = None) -> PathDataset:
     node_features = _nodes(_under_header(files["nodes"]))
     edges, edge_features = _edges(_under_header(files["edges"]), len(node_features))
     observations = _under_header(files["observations"])
-    observed_nodes, observed_weights = _observations(observations, len(node_features), known.cut_weights)
+    observed = read_observations(observations, observations.header[1], len(node_features), cut=known.cut_weights)
     legs = _under_header(files["paths"])
     lengths = _lengths(NumberLines(files["lengths"], header=False), len(observations), len(legs), known.counted)
     leg_edges = _legs(legs, edges, lengths)
@@ -61,8 +61,8 @@ def read_five_files(path: Path, *, name: str | None = None) -> PathDataset:
         node_features=node_features[:, :0] if placed else node_features,
         edges=edges,
         edge_features=edge_features,
-        observed_nodes=observed_nodes,
-        observed_weights=observed_weights,
+        observed_nodes=observed[0],
+        observed_weights=observed[1],
         lengths=lengths,
         leg_edges=leg_edges,
         leg_lengths=legs.counts,
@@ -106,9 +106,20 @@ def _edges(lines: NumberLines, num_nodes: int) -> tuple[np.ndarray, np.ndarray]:
     return edges, lines.reals(range(3, 3 + width))
 
 
-def _observations(lines: NumberLines, num_nodes: int, cut: bool) -> tuple[np.ndarray, np.ndarray]:
-    """(O, k) int64 and float64."""
-    width = lines.header[1]
+def read_observations(
+    lines: NumberLines, width: int, num_nodes: int, *, cut: bool = False
+) -> tuple[np.ndarray, np.ndarray]:
+    """The nodes (O, k) int64 of observations, and their weights (O, k) float64.
+
+    Parameters
+    ----------
+    width : k, how many nodes an observation has.
+    cut : whether weights may sum to less than 1.
+
+    Raises
+    ------
+    DataError : lines that are no observations; the message names file and line.
+    """
     if not width:
         raise lines.fault(-1, "an observation has no node")
     lines.check_width(2 * width)

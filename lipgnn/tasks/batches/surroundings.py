@@ -103,7 +103,11 @@ class Roads:
         ----------
         whole : whether everything is to be measured of them; else the loss alone.
         """
-        side, scene = self._scene(asked, walked=whole or self._walked)
+        side, scene = self.scene(asked, walked=whole or self._walked)
+        return self.seen(asked, side, scene, whole=whole)
+
+    def seen(self, asked: Asked, side: SideBySide, scene: Scene, *, whole: bool) -> tuple[Surroundings, torch.Tensor]:
+        """The same of a scene that is laid out already."""
         features = self._node_features[side.nodes], self._edge_features[side.edges]
         if not self._diffuses:
             layers, rows, x = self._encoded(asked, side)
@@ -117,7 +121,8 @@ class Roads:
         columns = self._with_back(place, len(shown) * (1 + self._both))[side.graph.node_window]
         return Surroundings(self._layers, side.nodes, columns, scene, *features, whole), self._columns(shown)
 
-    def _scene(self, asked: Asked, *, walked: bool) -> tuple[SideBySide, Scene]:
+    def scene(self, asked: Asked, *, walked: bool) -> tuple[SideBySide, Scene]:
+        """The out-edges of nodes on true paths and, if walked, of all that can be reached; and what is true of them."""
         sources = self._ends[0]
         window = asked.edge_window
         pairs = [window, sources[asked.edges]]
@@ -130,7 +135,7 @@ class Roads:
         side = lay_side_by_side(*self._ends, self._size, tuple(pairs), asked.horizons, closed)
         edges = side.find_edges(window, asked.edges, sources)
         first = torch.zeros(len(edges), dtype=torch.bool, device=edges.device)
-        first[asked.first_edge[:-1]] = True
+        first[asked.first_edge[:-1][asked.first_edge.diff() > 0]] = True
         path = EdgePaths(edges, edges.roll(1).where(~first, -1), window, len(asked.start))
         branching = first | (self._out_degrees[sources[asked.edges]] >= _BRANCHES)
         observed = (self._mass(side, *start), self._mass(side, *target))
