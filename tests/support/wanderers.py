@@ -12,10 +12,8 @@ NODES = 12
 def wanderers(*, seed=0, trajectories=30, longest=12, single=True):
     """Random walks on a ring of twelve nodes with chords, which never turn back; four legs each."""
     draw = random.Random(seed)
-    edges = sorted(
-        {(a, (a + step) % NODES) for a in range(NODES) for step in (1, -1)}
-        | {(a, (5 * a + 2) % NODES) for a in (0, 3, 7)}
-    )
+    ring = {(a, (a + step) % NODES) for a in range(NODES) for step in (1, -1)}
+    edges = sorted(ring | {(a, (5 * a + 2) % NODES) for a in (0, 3, 7)})
     seen, legs = [], []
     for _ in range(trajectories):
         node, came = draw.randrange(NODES), None

@@ -16,7 +16,7 @@ HORIZON = FIGURES["horizon"]
 
 @pytest.fixture
 def store(result_row, write_store, tmp_path):
-    """Two losses and seeds, one run diverged; walks of 1 and 3 steps. Seed 1 is better by .2, and uniform walks are not."""
+    """Two losses and seeds, one run diverged; walks of 1 and 3 steps, and seed 1 is better by .2."""
     runs = [
         result_row(loss=loss, seed=seed, dataset="planar", metric="choice-accuracy")
         for loss in ("nll", "target")
