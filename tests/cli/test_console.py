@@ -24,6 +24,15 @@ def test_cells(value, shown):
     assert console.cell(value) == shown
 
 
+def test_columns_may_have_as_many_decimals_each():
+    assert [console.cell(value, 2) for value in (3.14159, 12.0, None, 7, "a")] == ["3.14", "12.00", "–", "7", "a"]
+
+
+def test_decimals_are_those_of_their_column(capsys):
+    console.print_table(["a", "b"], [[0.12345, 0.12345]], decimals=[None, 3])
+    assert capsys.readouterr().out.splitlines()[-2].split() == ["0.1235", "0.123"]
+
+
 @settings(max_examples=60, suppress_health_check=[HealthCheck.function_scoped_fixture])
 @given(st.text())
 def test_no_text_from_outside_is_markup_or_steers_the_terminal(capsys, text):

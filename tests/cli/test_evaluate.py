@@ -2,6 +2,8 @@ import json
 
 import pytest
 
+from lipgnn.catalog import MEASURES
+
 RUN = ("train", "--dataset", "planted", "--layers", 2, "--hidden", 2, "--heads", 2, "--epochs", 12, "--json", "-q")
 
 
@@ -89,3 +91,47 @@ def test_ogb_s_own_evaluator_stands_beside_for_its_data_sets(invoke, write_ogb, 
     assert found["official"] == pytest.approx(found["accuracy"], abs=1e-12)
     assert f"(OGB: {found['official']['test']:.4g})" in invoke("evaluate", run)[1]
     assert json.loads(invoke("evaluate", result["run_id"], "--json")[1])["official"] is None
+
+
+@pytest.fixture
+def walks(invoke):
+    """A run on roads."""
+    options = ("--model", "diffusion", "--layers", 3, "--epochs", 1, "--json", "-q")
+    return json.loads(invoke("train", "--dataset", "planar", *options)[1])
+
+
+def test_walks_are_shown_beside_those_that_know_nothing(invoke, walks):
+    found = json.loads(invoke("evaluate", walks["run_id"], "--json")[1])
+    rows = {row["walk"]: row for row in found["tables"]["walks"]["rows"]}
+    measures = {name: walks[name] for name in MEASURES}
+    assert {name: rows["model"][name] for name in measures} == pytest.approx(measures)
+    # On average a node has 5.8 out-edges there, and a leg is two of them long.
+    assert rows["uniform"]["choice_accuracy"] == pytest.approx(1 / 5.8, abs=0.01)
+    assert rows["uniform"]["path_nll"] == pytest.approx(3.56, abs=0.05)
+    assert rows["uniform-nb"]["path_nll"] == pytest.approx(3.37, abs=0.05)
+    assert rows["model"]["target_rank"] is None
+    assert {row["steps"] for row in found["tables"]["horizons"]["rows"]} == {"2"}
+    code, out, _ = invoke("evaluate", walks["run_id"])
+    assert code == 0
+    for words in ("uniform-nb", "choice accuracy deg3", "Steps of a walk: given", f"{rows['uniform']['path_nll']:.2f}"):
+        assert words in out
+    assert "target rank" not in out
+
+
+def test_there_are_no_further_tables_of_nodes(invoke, result):
+    assert json.loads(invoke("evaluate", result["run_id"], "--json")[1])["tables"] == {}
+
+
+@pytest.mark.parametrize(
+    "command, words",
+    [
+        (("evaluate", "--certify"), "walks have none"),
+        (("diagnose",), "are of walks"),
+        (("diagnose", "--reach"), "are of walks"),
+        (("diagnose", "--over", "epochs"), "has not recorded how similar"),
+    ],
+)
+def test_what_walks_do_not_have_is_refused_in_a_sentence(invoke, walks, command, words):
+    code, out, err = invoke(command[0], walks["run_id"], *command[1:])
+    assert (code, out) == (2, "")
+    assert words in err.splitlines()[0]

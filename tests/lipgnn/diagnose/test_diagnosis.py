@@ -13,8 +13,10 @@ from lipgnn.diagnose.profile import profile
 from lipgnn.diagnose.reach import numbers_of
 from lipgnn.diagnose.subject import new_subject
 from lipgnn.diagnose.verdict import judge
+from lipgnn.errors import UsageError
 from lipgnn.measures.reach import look_far
 from lipgnn.spec.run import RunSpec
+from lipgnn.spec.sources import resolve
 
 CPU = torch.device("cpu")
 SMALL = {"dataset": "planted", "layers": 3, "hidden": 2, "heads": 2, "norm": "none"}
@@ -57,3 +59,9 @@ def test_how_far_it_looks_is_what_is_found_beside_it(subject):
     data = WholeData.of(SPEC, subject.dataset, CPU)
     assert found.reach == numbers_of(look_far(subject.network, data.batch, 3))
     assert sum(row["share"] for row in found.reach["distances"]) == pytest.approx(1)
+
+
+def test_networks_of_walks_are_refused():
+    spec = resolve({"dataset": "planar", "model": "gat", "layers": 2, "hidden": 2}, {}).spec
+    with pytest.raises(UsageError, match="outputs of nodes, and those of data set 'planar' are of walks"):
+        diagnose(new_subject(spec), "cpu")

@@ -10,6 +10,8 @@ from networks import network_of
 
 from lipgnn.errors import DataError
 from lipgnn.spec.run import RunSpec
+from lipgnn.spec.sources import resolve
+from lipgnn.tasks import find_task
 from lipgnn.tasks.saved import load_model, save_model
 
 SPEC = RunSpec(layers=2, hidden=2, heads=2)
@@ -89,3 +91,11 @@ def test_no_mutation_of_a_model_file_does_worse_than_a_data_error(model_file, tm
         load_model(path)
     except DataError as error:
         assert str(path) in error.message
+
+
+def test_a_model_for_data_without_features_is_read_back(tmp_path):
+    spec = resolve({"dataset": "planar", "model": "diffusion", "layers": 2}, {}).spec
+    network = find_task("paths").network(spec, 0, 1)
+    data = SimpleNamespace(fingerprint="f", task="paths", shape=(0, 1), class_names=None, name="planar")
+    save_model(tmp_path / "m.safetensors", network.state_dict(), spec=spec, dataset=data)
+    assert load_model(tmp_path / "m.safetensors").shape == (0, 1)

@@ -288,15 +288,22 @@ def test_the_gradients_of_a_diverged_run_are_kept_up_to_there(small_spec, load_f
 
 def test_all_records_are_recorded_side_by_side(small_spec, load_for, tmp_path):
     """None changes another, nor the run."""
-    stores = {record: Store(tmp_path / "+".join(record)) for record in [("similarity",), tuple(RECORDS)]}
+    everything = tuple(name for name in RECORDS if name != "horizons")
+    stores = {record: Store(tmp_path / "+".join(record)) for record in [("similarity",), everything]}
     found = []
     for record, store in stores.items():
         result, _ = complete(small_spec.with_values(epochs=3), load_for(small_spec), store, record=record)
         found.append((result, store.run(result["run_id"]).recording_path("similarity").read_bytes()))
     assert found[0] == found[1]
-    run = stores[tuple(RECORDS)].run(result["run_id"])
-    epochs = {record: read_recording(run.recording_path(record))["epochs"].tolist() for record in RECORDS}
+    run = stores[everything].run(result["run_id"])
+    epochs = {record: read_recording(run.recording_path(record))["epochs"].tolist() for record in everything}
     assert epochs == {"gradients": [1, 2, 3], "similarity": [0, 1, 2, 3], "reach": [0, result["best_epoch"]]}
+
+
+def test_what_a_run_cannot_record_is_refused_before_it_begins(small_spec, load_for, store):
+    with pytest.raises(UsageError, match="--record horizons is of walks along edges, and data set 'planted' has none"):
+        complete(small_spec, load_for(small_spec), store, record=("horizons",))
+    assert not list(store.root.glob("runs/*"))
 
 
 def test_the_start_of_a_run_that_diverges_at_once_is_recorded(small_spec, load_for, store):

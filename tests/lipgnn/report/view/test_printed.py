@@ -198,3 +198,20 @@ def test_what_is_no_score_needs_no_metric(two_metrics):
     printed = as_printed(build_table(two_metrics, Layout(rows=("norm",), cols=("dataset",), value="seconds")))
     assert printed.headers == [[("cora", 1), ("proteins", 1)]]
     assert printed.caption == "seconds; n = 1."
+
+
+def test_tables_of_walks_say_how_many_steps_these_have(result_row):
+    walks = {"dataset": "planar", "metric": "choice-accuracy", "choice_accuracy_deg3": 0.125, "path_nll": 1.5}
+    runs = [result_row(**walks, horizon=horizon) for horizon in ("given", "shortest:1.1")]
+    table = build_table(runs, Layout(rows=("horizon",), cols=("dataset",), value="choice_accuracy_deg3"))
+    printed = as_printed(table)
+    assert printed.caption.startswith("choice_accuracy_deg3 in %")
+    assert entries(printed)[0][0][0] == "12.5"
+    assert [note.partition(",")[0] for note in printed.notes] == [
+        "Steps of a walk: given",
+        "Steps of a walk: shortest:1.1",
+    ]
+    table = build_table(runs, Layout(rows=("horizon",), cols=("dataset",), value="path_nll"))
+    assert entries(as_printed(table))[0][0][0] == "1.500"
+    others = build_table([result_row()], Layout(rows=("norm",), cols=("dataset",)))
+    assert as_printed(others).notes == []

@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 import torch
 
+from lipgnn.errors import UsageError
 from lipgnn.results.recordings import RECORDS, read_recording
+from lipgnn.spec.sources import resolve
+from lipgnn.tasks import task_of
 from lipgnn.training.recorders import RECORDERS
 from lipgnn.training.recorders.recorder import Recorder
 
@@ -56,3 +59,23 @@ def test_a_resumed_run_goes_on_from_its_own_epoch(training, tmp_path, epoch, kep
 def test_without_an_epoch_nothing_is_written(training, tmp_path):
     Counting(training()).save(tmp_path / "a.safetensors")
     assert not (tmp_path / "a.safetensors").exists()
+
+
+@pytest.mark.parametrize(
+    "dataset, model, refused",
+    [
+        ("planted", "gat", {"horizons"}),
+        ("planar", "gat", {"reach"}),
+        ("planar", "diffusion", {"gradients", "similarity", "reach"}),
+    ],
+)
+def test_what_a_run_does_not_have_is_refused_in_a_sentence(dataset, model, refused):
+    spec = resolve({"dataset": dataset, "model": model}, {}).spec
+    found = set()
+    for name, kind in RECORDERS.items():
+        try:
+            kind.check(spec, task_of(dataset))
+        except UsageError as error:
+            assert error.message.startswith(f"--record {name} is of ") and error.message.count(".") == 1
+            found.add(name)
+    assert found == refused
