@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+import numpy as np
 import torch
 
 from lipgnn.datasets.trajectories import PathDataset
@@ -14,6 +15,7 @@ from lipgnn.nn.diffusion import EDGES, NODES, Diffusion
 from lipgnn.runtime import MEMBERSHIP, dgl
 from lipgnn.spec.run import RunSpec
 from lipgnn.walks import EdgePaths, SideBySide, lay_side_by_side, reachable, upstream
+from lipgnn.walks.graph import NON_BACKTRACKING
 from lipgnn.walks.outcomes import Scene
 from lipgnn.walks.segments import entries_of, starts_of
 
@@ -81,20 +83,22 @@ class Roads:
         self._edge_features = torch.tensor(dataset.edge_features, device=device, dtype=self._dtype)
         self._observed_nodes = torch.tensor(dataset.observed_nodes, device=device)
         self._observed_weights = torch.tensor(dataset.observed_weights, device=device, dtype=self._dtype)
-        self._out_degrees = torch.bincount(self._ends[0], minlength=self._size)
+        self._out_degrees, self._in_degrees = (torch.bincount(ends, minlength=self._size) for ends in self._ends)
+        self._kinds, self._kind = _kinds_of(dataset, device)
         self._layers = self._encoder_graph(both=spec.directions == "both" and spec.model != "diffusion")
-        self._first_in_edge = starts_of(self._layers.edges()[1].long(), self._size)
-        self._in_edges = torch.argsort(self._layers.edges(order="eid")[1], stable=True)
+        self._layer_ends = tuple(ends.long() for ends in self._layers.edges(order="eid"))
+        self._first_in_edge = starts_of(self._layer_ends[1], self._size)
+        self._in_tails = self._layer_ends[0][torch.argsort(self._layer_ends[1], stable=True)]
         self._diffuses = spec.model == "diffusion"
         self._both = spec.directions == "both"
         self._narrows = not self._diffuses and _acts_along_edges_only(spec)
-        self.table = None
-        observations = len(dataset.observed_nodes)
-        fits = self._size * observations * (1 + self._both) <= _LARGEST_TABLE
-        if self._diffuses and spec.transitions == "uniform" and fits:
-            diffusion = Diffusion(spec.layers, spec.transitions, spec.directions, *dataset.shape)
-            everything = torch.arange(observations, device=device)
-            self.table = diffusion.table(self._layers, self._columns(everything))
+        self.table = self._everywhere = None
+        # Of observations that are alike, one is diffused.
+        if self._diffuses and self._size * len(self._kinds) * (1 + self._both) <= _LARGEST_TABLE:
+            self._everywhere = self._columns(self._kinds)
+            if spec.transitions == "uniform":
+                diffusion = Diffusion(spec.layers, spec.transitions, spec.directions, *dataset.shape)
+                self.table = diffusion.table(self._layers, self._everywhere)
 
     def around(self, asked: Asked, *, whole: bool) -> tuple[Surroundings, torch.Tensor]:
         """What matters to windows, the longest of them first, and the input of a network.
@@ -113,13 +117,24 @@ class Roads:
             layers, rows, x = self._encoded(asked, side)
             return Surroundings(layers, rows, None, scene, *features, whole), x
         if self.table is not None:
-            columns = self._with_back(asked.observations, self.table.shape[1])
-            return Surroundings(None, None, None, scene, *features, whole), self.table[
-                side.nodes[:, None], columns[side.graph.node_window]
-            ]
-        shown, place = asked.observations.unique(return_inverse=True)
-        columns = self._with_back(place, len(shown) * (1 + self._both))[side.graph.node_window]
-        return Surroundings(self._layers, side.nodes, columns, scene, *features, whole), self._columns(shown)
+            columns = self._with_back(self._kind[asked.observations], self.table.shape[1])
+            x = self.table[side.nodes[:, None], columns[side.graph.node_window]]
+            return Surroundings(None, None, None, scene, *features, whole), x
+        kinds, place = self._kind[asked.observations].unique(return_inverse=True)
+        if whole and self._everywhere is not None:
+            # The same input for all batches of an evaluation, so that it is diffused once.
+            kinds, place, x = self._kinds, kinds[place], self._everywhere
+        else:
+            x = self._columns(self._kinds[kinds])
+        columns = self._with_back(place, len(kinds) * (1 + self._both))[side.graph.node_window]
+        return Surroundings(self._layers, side.nodes, columns, scene, *features, whole), x
+
+    def sizes(self, asked: Asked, walk: str) -> torch.Tensor:
+        """What walkers may do in every window, (B,): edges that they may take, or for "nb" pairs of these, at most."""
+        window, node, _ = self._observed(asked.start)
+        reached = reachable(*self._ends, self._size, node, window, asked.horizons)
+        moves = self._out_degrees * (self._in_degrees.clamp(min=1) if walk == NON_BACKTRACKING else 1)
+        return torch.zeros_like(asked.horizons).index_add(0, reached.windows, moves[reached.nodes])
 
     def scene(self, asked: Asked, *, walked: bool) -> tuple[SideBySide, Scene]:
         """The out-edges of nodes on true paths and, if walked, of all that can be reached; and what is true of them."""
@@ -154,15 +169,14 @@ class Roads:
 
     def _encoded(self, asked: Asked, side: SideBySide) -> tuple[dgl.DGLGraph, torch.Tensor, torch.Tensor]:
         """The graph of an encoder, where in it the nodes of the scene are, and its input."""
-        sources, targets = (ends.long() for ends in self._layers.edges(order="eid"))
         if self._narrows:
-            found = upstream(sources, targets, self._size, side.graph.node_window, side.nodes, self._hops)
+            found = upstream(*self._layer_ends, self._size, side.graph.node_window, side.nodes, self._hops)
             keys = found.windows * self._size + found.nodes
         else:
-            keys = torch.arange(len(asked.start) * self._size, device=sources.device)
+            keys = torch.arange(len(asked.start) * self._size, device=self._in_tails.device)
         node = keys % self._size
         place, entry = entries_of(self._first_in_edge, node)
-        tails = keys[place] - node[place] + sources[self._in_edges[entry]]
+        tails = keys[place] - node[place] + self._in_tails[entry]
         there, tails = _find(keys, tails)
         graph = dgl.graph((tails, place[there]), num_nodes=len(keys))
         graph.ndata[MEMBERSHIP] = keys // self._size
@@ -174,14 +188,14 @@ class Roads:
         observed = asked.observations.shape[1]
         place, nodes, weights = self._observed(asked.observations.flatten())
         there, row = _find(keys, place // observed * self._size + nodes)
-        x = weights.new_zeros(len(keys), observed)
-        return x.index_put((row, place[there] % observed), weights[there], accumulate=True)
+        x = weights.new_zeros(len(keys) * observed)
+        return x.index_add(0, row * observed + place[there] % observed, weights[there]).view(-1, observed)
 
     def _columns(self, observations: torch.Tensor) -> torch.Tensor:
         """Observations as distributions over all nodes, (N, C)."""
         columns, nodes, weights = self._observed(observations)
-        x = weights.new_zeros(self._size, len(observations))
-        return x.index_put((nodes, columns), weights, accumulate=True)
+        x = weights.new_zeros(self._size * len(observations))
+        return x.index_add(0, nodes * len(observations) + columns, weights).view(self._size, -1)
 
     def _with_back(self, columns: torch.Tensor, width: int) -> torch.Tensor:
         """The columns (B, N) of windows in what was diffused; with those of the other direction, (B, 2N)."""
@@ -200,6 +214,13 @@ class Roads:
             graph.ndata[NODES] = self._node_features
             graph.edata[EDGES] = torch.cat([self._edge_features[inner], loops])
         return graph
+
+
+def _kinds_of(dataset: PathDataset, device: torch.device) -> tuple[torch.Tensor, torch.Tensor]:
+    """One observation of every kind, those that are alike being of one, and the kind of each, (K,) and (O,)."""
+    rows = np.concatenate([dataset.observed_nodes, dataset.observed_weights], axis=1)
+    _, kinds, kind = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return torch.tensor(kinds, device=device), torch.tensor(kind.reshape(-1), device=device)
 
 
 def _find(keys: torch.Tensor, wanted: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:

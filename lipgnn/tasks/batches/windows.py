@@ -8,12 +8,20 @@ import torch
 
 from lipgnn.datasets.trajectories import PathDataset
 from lipgnn.datasets.windows import Windows, shortest_horizons, windows_of
+from lipgnn.errors import UsageError
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks.batches.batch import Batch, generator_of, shuffled
 from lipgnn.tasks.batches.surroundings import Asked, Roads
+from lipgnn.walks.graph import NON_BACKTRACKING
 
-# Windows that are evaluated at once: where each is encoded on its own, and where what was encoded is looked up.
+# Windows that are evaluated at once: where each is encoded on its own, and where what was encoded is looked up; and
+# what walkers may do in all of these, if there are several.
 _ENCODED, _LOOKED_UP = 32, 512
+_MOVES_AT_ONCE = 2**19
+# What walkers may do in one window at most.
+_MOST_MOVES = 2**21
+# Batches of evaluations are kept while they have at most so many bytes in all.
+_KEPT = 2**29
 
 
 class WindowBatches:
@@ -29,13 +37,20 @@ class WindowBatches:
         self._spec, self._device = spec, device
         self._roads = Roads(spec, dataset, device)
         windows = windows_of(dataset, spec.observed, spec.predict)
-        self._asked = asked_of(spec.horizon, dataset, windows, device)
-        self._trajectory = torch.tensor(windows.trajectory, device=device)
+        masks = {part: torch.tensor(mask, device=device) for part, mask in dataset.split.parts.items()}
+        trajectory = torch.tensor(windows.trajectory, device=device)
+        # Of trajectories that are in some part alone.
+        counted = torch.stack(list(masks.values())).any(0)[trajectory].nonzero()[:, 0]
+        self._asked = asked_of(spec.horizon, dataset, windows, device).of(counted)
+        self._trajectory = trajectory[counted]
         counts = torch.bincount(self._trajectory, minlength=len(dataset.lengths))
         self.labels = (1 / counts[self._trajectory]).to(getattr(torch, spec.dtype))
-        masks = {part: torch.tensor(mask, device=device) for part, mask in dataset.split.parts.items()}
         self._trained = masks["train"].nonzero()[:, 0]
         self.parts = {part: mask[self._trajectory].nonzero()[:, 0] for part, mask in masks.items()}
+        self._moves = self._count_moves(dataset.name)
+        self._evaluated = self._divided(torch.arange(len(self.labels), device=device))
+        self._kept: dict[int, Batch] = {}
+        self._room = _KEPT
 
     def epoch(self, number: int) -> Iterator[Batch]:
         order = shuffled(self._trained, generator_of(self._spec.seed, number)).to(self._device)
@@ -45,15 +60,49 @@ class WindowBatches:
                 yield self._batch(items, whole=False)
 
     def everything(self) -> Iterator[Batch]:
-        return self.of(torch.arange(len(self.labels), device=self._device))
+        for number, items in enumerate(self._evaluated):
+            batch = self._kept.get(number) or self._batch(items, whole=True)
+            if number not in self._kept and (size := _bytes_of(batch)) <= self._room:
+                self._kept[number] = batch
+                self._room -= size
+            yield batch
 
     def of(self, items: torch.Tensor) -> Iterator[Batch]:
         """Some items in their order, of which everything can be measured."""
-        for some in items.split(_ENCODED if self._roads.table is None else _LOOKED_UP):
-            yield self._batch(some, whole=True)
+        return (self._batch(some, whole=True) for some in self._divided(items))
 
     def whole(self) -> Batch:
         return self._batch(self.parts["test"][:_ENCODED], whole=True)
+
+    def _count_moves(self, name: str) -> torch.Tensor:
+        """How much walkers may choose from in every window.
+
+        Raises
+        ------
+        UsageError : too much, even in one.
+        """
+        items = torch.arange(len(self.labels), device=self._device)
+        sizes = [self._roads.sizes(self._asked.of(some), self._spec.walk) for some in items.split(_LOOKED_UP)]
+        moves = torch.cat(sizes) if sizes else items
+        most = int(moves.max()) if len(moves) else 0
+        if most > _MOST_MOVES and self._spec.walk == NON_BACKTRACKING:
+            raise UsageError(
+                f"Walkers that do not turn back have {most} continuations to choose from in one window of {name!r}, "
+                f"and at most {_MOST_MOVES} are computed.",
+                "Use --walk plain.",
+            )
+        return moves
+
+    def _divided(self, items: torch.Tensor) -> list[torch.Tensor]:
+        """Items in their order, as many together as are evaluated at once."""
+        at_once = _ENCODED if self._roads.table is None and self._spec.model != "diffusion" else _LOOKED_UP
+        first, total, cuts = 0, 0, []
+        for place, size in enumerate(self._moves[items].tolist()):
+            if place > first and (place - first == at_once or total + size > _MOVES_AT_ONCE):
+                cuts.append(place)
+                first, total = place, 0
+            total += size
+        return list(items.tensor_split(cuts))
 
     def _batch(self, items: torch.Tensor, *, whole: bool) -> Batch:
         # Walks need the longest ones first; `rows` brings the outputs back into the order of the items.
@@ -73,3 +122,12 @@ def asked_of(horizon: str, dataset: PathDataset, windows: Windows, device: torch
     horizons = windows.horizon if kind == "given" else shortest_horizons(dataset, windows, float(factor))
     arrays = (windows.observations, windows.start, windows.target, windows.first_edge, windows.edges, horizons)
     return Asked(*(torch.tensor(array, device=device) for array in arrays))
+
+
+def _bytes_of(batch: Batch) -> int:
+    """About how much memory a batch needs, with what is made of its graphs on first use."""
+    layers, scene = batch.graph.layers, batch.graph.scene
+    own = 0 if batch.graph.columns is not None else batch.features.numel() * batch.features.element_size()
+    encoded = layers.num_edges() * 128 if layers is not None and batch.graph.columns is None else 0
+    looked_up = 0 if batch.graph.columns is None else batch.graph.columns.numel() * 8
+    return own + encoded + looked_up + scene.graph.num_edges * 256
