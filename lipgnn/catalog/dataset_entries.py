@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
 from lipgnn.catalog.entry import Entry
 
@@ -100,11 +102,13 @@ class PathsEntry(DatasetEntry):
     folder : where its five files lie in the data directory; a path that ends so is that of this data set.
     counted : the smallest and largest number of observations of a trajectory that counts; all do, if None.
     cut_weights : whether the weights of an observation may sum to less than one, and are scaled.
+    diffusion : further defaults of runs, with model diffusion alone.
     """
 
     folder: str = ""
     counted: tuple[int, int] | None = None
     cut_weights: bool = False
+    diffusion: Mapping[str, Any] = field(default_factory=dict)
     task: str = "paths"
 
 

@@ -70,17 +70,30 @@ def _generated(description: str, edges: int | None = None):
 
 
 def _roads(description: str) -> PathsEntry:
-    return PathsEntry(description, origin="generated", source="after Cordonnier & Loukas 2019", parameters="N")
+    return PathsEntry(
+        description,
+        origin="generated",
+        source="after Cordonnier & Loukas 2019",
+        parameters="N",
+        diffusion={"layers": 10, "lr": 0.05},
+    )
 
 
-def _traces(description: str, folder: str, counted: tuple[int, int], *, cut_weights: bool = False) -> PathsEntry:
+# As the authors have them, but for the epochs of traces, of which they take 201.
+_TRACES = {"layers": 60}
+_READERS = {"observed": 4, "walk": "plain", "predict": "start-to-target", "batch_size": 10, "epochs": 5}
+_READERS_DIFFUSED = {"layers": 5, "lr": 0.1, "transitions": "learned"}
+
+
+def _traces(description: str, folder: str, *, cut_weights: bool = False) -> PathsEntry:
     caution = "Weights of an observation of 'geolife' may sum to less than 1; each is divided by their sum."
     return PathsEntry(
         description,
         source="Cordonnier & Loukas 2019",
         folder=folder,
-        counted=counted,
+        counted=(6, 40),
         cut_weights=cut_weights,
+        diffusion=_TRACES,
         caution=caution if cut_weights else "",
     )
 
@@ -181,9 +194,16 @@ DATASETS: dict[str, DatasetEntry] = {
     ),
     "planar": _roads("walks on 400 points of a square, joined to their neighbours"),
     "mesh": _roads("walks on a grid of 20 × 20 points with diagonals"),
-    "lausanne": _traces("GPS traces of drivers on the roads of Lausanne", "gps/laussane", (6, 40)),
-    "geolife": _traces("GPS traces on the roads of Beijing", "gps/geolife", (6, 40), cut_weights=True),
-    "wikispeedia": _traces("readers who click from one Wikipedia article to another", "wikispeedia/gretel", (5, 7)),
+    "lausanne": _traces("GPS traces of drivers on the roads of Lausanne", "gps/laussane"),
+    "geolife": _traces("GPS traces on the roads of Beijing", "gps/geolife", cut_weights=True),
+    "wikispeedia": PathsEntry(
+        "readers who click from one Wikipedia article to another",
+        _READERS,
+        source="Cordonnier & Loukas 2019",
+        folder="wikispeedia/gretel",
+        counted=(5, 7),
+        diffusion=_READERS_DIFFUSED,
+    ),
     "ogbn-arxiv": _ogb(
         "citations between arXiv papers, 40 subjects",
         "arxiv.zip",

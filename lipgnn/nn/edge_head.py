@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+
 import torch
 from torch import nn
 
@@ -23,8 +25,8 @@ class EdgeHead(nn.Module):
     def __init__(self, width: int, edge_width: int):
         super().__init__()
         inner = 2 * (2 * width + edge_width)
-        self.sender = nn.Linear(width, inner, bias=False)
-        self.receiver = nn.Linear(width, inner)
+        self.sender = _linear(width, inner, bias=False)
+        self.receiver = _linear(width, inner, bias=True)
         self.edge = nn.Linear(edge_width, inner, bias=False) if edge_width else None
         self.out = nn.Linear(inner, 1)
         for linear in (self.sender, self.receiver, self.edge, self.out):
@@ -41,3 +43,10 @@ class EdgeHead(nn.Module):
         if self.edge is not None:
             inner = inner + self.edge(edge_features)
         return self.out(torch.sigmoid(inner)).squeeze(1)
+
+
+def _linear(width: int, inner: int, *, bias: bool) -> nn.Linear:
+    with warnings.catch_warnings():
+        # Where nodes have no features it is a map of nothing, which torch warns of.
+        warnings.filterwarnings("ignore", "Initializing zero-element tensors", UserWarning)
+        return nn.Linear(width, inner, bias=bias)

@@ -56,6 +56,7 @@ class Paths(Task):
             "patience": 0,
             "select": "val_loss",
             **(entry.defaults if entry else {}),
+            **(entry.diffusion if entry and model == "diffusion" else {}),
         }
 
     def following(self, spec: RunSpec) -> dict[str, Any]:
