@@ -12,7 +12,8 @@ def scene_of(path, target, horizon):
     edges = torch.tensor(path)
     taken = EdgePaths(edges, torch.tensor([-1, *path[:-1]]), torch.zeros_like(edges), 1)
     start = torch.eye(4, dtype=torch.float64)[FOUR[path[0]][0]]
-    return Scene(make(FOUR, 4, horizon), taken, start, target, torch.tensor([True] + [False] * (len(path) - 1)))
+    branching = torch.tensor([True] + [False] * (len(path) - 1))
+    return Scene(make(FOUR, 4, horizon), taken, start, target, branching, torch.arange(4))
 
 
 @pytest.mark.parametrize("kind", ["plain", "nb"])
