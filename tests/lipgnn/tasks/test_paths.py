@@ -89,6 +89,7 @@ def test_sweeps_and_reports_are_as_of_any_task(lipgnn):
         "--loss",
         "nll,target",
     )
-    lipgnn("sweep", *grid, "--epochs", "1", "--jobs", "2", "--threads", "1", "-q")
-    rows = json.loads(lipgnn("report", "--json").stdout)
-    assert sum(row["runs"] for row in rows["rows"]) == 4
+    lipgnn("sweep", *grid, "--epochs", "1", "--jobs", "2", "--threads", "1", check=0)
+    cells = json.loads(lipgnn("report", "--rows", "walk", "--cols", "loss", "--json", check=0).stdout)["cells"]
+    assert sorted(cell["row"]["walk"] for cell in cells) == ["nb", "nb", "plain", "plain"]
+    assert [cell["n"] for cell in cells] == [1, 1, 1, 1]
