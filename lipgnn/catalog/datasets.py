@@ -79,8 +79,7 @@ def _roads(description: str) -> PathsEntry:
     )
 
 
-# As the authors have them, but for the epochs of traces, of which they take 201.
-_TRACES = {"layers": 60}
+# As the authors have them.
 _READERS = {"observed": 4, "walk": "plain", "predict": "start-to-target", "batch_size": 10, "epochs": 5}
 _READERS_DIFFUSED = {"layers": 5, "lr": 0.1, "transitions": "learned"}
 
@@ -93,7 +92,6 @@ def _traces(description: str, folder: str, *, cut_weights: bool = False) -> Path
         folder=folder,
         counted=(6, 40),
         cut_weights=cut_weights,
-        diffusion=_TRACES,
         caution=caution if cut_weights else "",
     )
 

@@ -106,7 +106,7 @@ MODELS: dict[str, LayerEntry] = {
     ),
     "diffusion": LayerEntry(
         "what was observed, diffused along the edges, a hop per layer (Cordonnier & Loukas 2019)",
-        {"layers": 60, **_UNTOUCHED},
+        _UNTOUCHED,
         implementation="lipgnn.nn.diffusion:Diffusion",
         closed=True,
         task="paths",

@@ -119,10 +119,12 @@ class DiffusionNetwork(PathNetwork):
             return x
         if torch.is_grad_enabled():
             return super().run(blocks, graph, x, start)
-        # The batches of an evaluation have one input in common, and the weights stay as they are.
-        versions = [(weight.data_ptr(), weight._version) for weight in self.parameters()]
-        if self._last is None or self._last[0] is not x or self._last[1] is not graph or self._last[2] != versions:
-            self._last = x, graph, versions, super().run(blocks, graph, x, start)
+        # The batches of an evaluation have one input in common. Weights are compared by their values: an optimizer need
+        # not count its changes.
+        weights = nn.utils.parameters_to_vector(self.blocks.parameters())
+        known = self._last
+        if known is None or known[0] is not x or known[1] is not graph or not torch.equal(known[2], weights):
+            self._last = x, graph, weights, super().run(blocks, graph, x, start)
         return self._last[3]
 
 

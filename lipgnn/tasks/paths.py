@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from lipgnn.tasks.batches.windows import WindowBatches
     from lipgnn.tasks.task import FurtherTable
 
+_HOPS = 60  # of diffusion, as the authors have them for traces
 _HORIZON = re.compile(r"given|shortest:\d+(\.\d+)?")
 
 
@@ -56,7 +57,7 @@ class Paths(Task):
             "patience": 0,
             "select": "val_loss",
             **(entry.defaults if entry else {}),
-            **(entry.diffusion if entry and model == "diffusion" else {}),
+            **({"layers": _HOPS, **(entry.diffusion if entry else {})} if model == "diffusion" else {}),
         }
 
     def following(self, spec: RunSpec) -> dict[str, Any]:

@@ -71,6 +71,23 @@ def test_kill_9_at_random_epochs_then_the_same_command(start, tmp_path, uninterr
     assert outcome(tmp_path / "killed") == uninterrupted
 
 
+PATHS = [
+    *("train", "--dataset", "planar:200", "--model", "diffusion", "--layers", "3", "--transitions", "learned"),
+    *("--epochs", "8", "--save-every", "2", "-q", "--json"),
+]
+
+
+def test_paths_go_on_after_kill_9_as_if_nothing_had_been(launcher, tmp_path):
+    finish(launcher.start(tmp_path / "whole", *PATHS))
+    for epoch in (3, 6):
+        process = launcher.start(tmp_path / "killed", *PATHS)
+        wait_for_epoch(process, tmp_path / "killed", epoch)
+        process.signal(signal.SIGKILL)
+        finish(process, -signal.SIGKILL)
+    finish(launcher.start(tmp_path / "killed", *PATHS))
+    assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")
+
+
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
 def test_a_polite_signal_saves_the_epoch_and_says_how_to_go_on(start, tmp_path, uninterrupted, number):
     process = start("asked")

@@ -1,5 +1,5 @@
 """Extrapolation of paths in the obvious way, one window after the other, as the reference of the batches. Called as a
-program, it times training epochs of Gretel computed so beside those of lipgnn, on the same data and with equal weights:
+program, it times training epochs of Gretel computed so beside those of lipgnn, on the same data, from equal weights:
 
     LIPGNN_DATA=FOLDER OMP_NUM_THREADS=1 python tests/support/window_by_window.py --dataset lausanne
 """

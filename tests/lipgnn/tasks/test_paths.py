@@ -1,5 +1,7 @@
 """The task of trajectories: its data, its options, and what is learned."""
 
+import json
+
 import pytest
 import torch
 from five_files import write_five_files
@@ -71,3 +73,23 @@ def test_gretel_learns_where_walkers_go():
     for _ in range(8):
         training.step()
     assert training.last.test_score > 0.5
+
+
+def test_sweeps_and_reports_are_as_of_any_task(lipgnn):
+    """By processes of their own, over options of this task."""
+    grid = (
+        "--dataset",
+        "planar:200",
+        "--model",
+        "diffusion",
+        "--layers",
+        "2",
+        "--walk",
+        "plain,nb",
+        "--loss",
+        "nll,target",
+    )
+    lipgnn("sweep", *grid, "--epochs", "1", "--jobs", "2", "--threads", "1", check=0)
+    cells = json.loads(lipgnn("report", "--rows", "walk", "--cols", "loss", "--json", check=0).stdout)["cells"]
+    assert sorted(cell["row"]["walk"] for cell in cells) == ["nb", "nb", "plain", "plain"]
+    assert [cell["n"] for cell in cells] == [1, 1, 1, 1]
