@@ -20,6 +20,7 @@ from lipgnn.spec.run import RunSpec
 from lipgnn.tasks.batches.windows import WindowBatches
 from lipgnn.tasks.task import FurtherTable
 from lipgnn.walks import continuations_size, walk
+from lipgnn.walks.graph import MOST_CONTINUATIONS
 from lipgnn.walks.outcomes import OUTCOMES, Scene, measures_of, outcomes
 from lipgnn.walks.standing import harmonic_ranks, mass_by_node, pairwise_credits
 
@@ -31,8 +32,6 @@ STANDING = ("target_rank", "pairwise_accuracy")
 Measures = dict[str, float | None]
 
 _GROUPS = 8
-# A graph with more pairs of edges that may follow each other is not walked on without going back.
-_MOST_CONTINUATIONS = 2**21
 _DECIMALS = {name: 3 if entry.fraction else 2 for name, entry in MEASURES.items()} | {
     "target_rank": 2,
     "pairwise_accuracy": 3,
@@ -65,7 +64,7 @@ def tables_of(
 def uniform_kinds(dataset: PathDataset) -> dict[str, str]:
     """The uniform walks with the kind of each, but for one that would take too long on this graph."""
     ends = (torch.tensor(dataset.sources, device="cpu"), torch.tensor(dataset.targets, device="cpu"))
-    few = continuations_size(*ends, dataset.num_nodes) <= _MOST_CONTINUATIONS
+    few = continuations_size(*ends, dataset.num_nodes) <= MOST_CONTINUATIONS
     return {UNIFORM: "plain", **({UNIFORM_NB: "nb"} if few else {})}
 
 

@@ -14,6 +14,9 @@ from lipgnn.walks.segments import entries_of, starts_of
 
 PLAIN, NON_BACKTRACKING = KINDS = ("plain", "nb")
 
+MOST_CONTINUATIONS = 2**21
+"""Walks that do not turn back are computed on graphs whose edges have at most so many continuations."""
+
 
 class Moves(NamedTuple):
     """What a walker may do in one step, by the state it is in: nodes of the plain walk, edges of the other.

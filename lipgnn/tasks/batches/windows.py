@@ -12,14 +12,12 @@ from lipgnn.errors import UsageError
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks.batches.batch import Batch, generator_of, shuffled
 from lipgnn.tasks.batches.surroundings import Asked, Roads
-from lipgnn.walks.graph import NON_BACKTRACKING
+from lipgnn.walks.graph import MOST_CONTINUATIONS, NON_BACKTRACKING
 
 # Windows that are evaluated at once: where each is encoded on its own, and where what was encoded is looked up; and
 # what walkers may do in all of these, if there are several.
 _ENCODED, _LOOKED_UP = 32, 512
 _MOVES_AT_ONCE = 2**19
-# What walkers may do in one window at most.
-_MOST_MOVES = 2**21
 # Batches of evaluations are kept while they have at most so many bytes in all.
 _KEPT = 2**29
 
@@ -85,10 +83,10 @@ class WindowBatches:
         sizes = [self._roads.sizes(self._asked.of(some), self._spec.walk) for some in items.split(_LOOKED_UP)]
         moves = torch.cat(sizes) if sizes else items
         most = int(moves.max()) if len(moves) else 0
-        if most > _MOST_MOVES and self._spec.walk == NON_BACKTRACKING:
+        if most > MOST_CONTINUATIONS and self._spec.walk == NON_BACKTRACKING:
             raise UsageError(
                 f"Walkers that do not turn back have {most} continuations to choose from in one window of {name!r}, "
-                f"and at most {_MOST_MOVES} are computed.",
+                f"and at most {MOST_CONTINUATIONS} are computed.",
                 "Use --walk plain.",
             )
         return moves

@@ -179,7 +179,7 @@ def test_targets_of_several_nodes_have_no_standing():
 
 def test_where_too_many_edges_follow_each_other_that_walk_is_left_out(monkeypatch):
     dataset = wanderers()
-    monkeypatch.setattr(walkers, "_MOST_CONTINUATIONS", 10)
+    monkeypatch.setattr(walkers, "MOST_CONTINUATIONS", 10)
     assert uniform_kinds(dataset) == {"uniform": "plain"}
     spec, network, batches = prepared(dataset, horizon="shortest:1.1")
     table = tables_of(spec, dataset, network, batches)["walks"]
