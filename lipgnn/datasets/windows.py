@@ -86,7 +86,7 @@ def windows_of(dataset: PathDataset, observed: int, predict: str) -> Windows:
 
 
 def shortest_horizons(dataset: PathDataset, windows: Windows, factor: float) -> np.ndarray:
-    """(W,) int64: ⌊factor · d⌋, at least 1, where d is the fewest edges from start to target; the true path is not used.
+    """(W,) int64: ⌊factor · d⌋, at least 1, where d is the fewest edges from start to target, not those of the path.
 
     Start and target are the most probable nodes of their observations, of several the first. Where no path leads from
     one to the other, as from the wrong side of a road, the edges count in both directions; where there is none even

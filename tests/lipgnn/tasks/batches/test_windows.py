@@ -131,7 +131,7 @@ def test_kept_and_smaller_batches_change_nothing(tmp_path, monkeypatch):
 
 
 def test_walks_that_are_too_large_are_refused_with_their_size(monkeypatch):
-    monkeypatch.setattr(windows_module, "_MOST_MOVES", 50)
+    monkeypatch.setattr(windows_module, "MOST_CONTINUATIONS", 50)
     with pytest.raises(UsageError, match=r"have \d+ continuations .* 'planar:200'") as caught:
         made_of(walk="nb")
     assert caught.value.hint == "Use --walk plain."
