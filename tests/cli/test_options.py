@@ -2,7 +2,7 @@ import click
 import pytest
 
 from cli.options import GroupedCommand, debug_option, list_options, preset_option, spec_options, spec_options_but
-from lipgnn.spec.options import GROUPS
+from lipgnn.spec.options import GROUPS, default_of
 from lipgnn.spec.run import FIELDS
 
 
@@ -20,7 +20,7 @@ def test_help_shows_meaning_choices_and_default(command):
     for option in command.params:
         field = FIELDS[option.name]
         assert field.metadata["help"] in option.help
-        assert f"[default: {field.default}]" in option.help
+        assert f"[default: {default_of(field)}]" in option.help
         if "choices" in field.metadata:
             assert option.metavar == f"[{'|'.join(field.metadata['choices'])}]"
 

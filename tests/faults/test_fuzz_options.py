@@ -73,7 +73,7 @@ def model(tmp_path_factory):
     """A model file, its tensors and its description."""
     torch.manual_seed(0)
     spec = RunSpec(layers=2, hidden=2, heads=2)
-    data = SimpleNamespace(fingerprint="f", task="nodes", num_features=5, num_classes=3, class_names=("x", "y", "z"))
+    data = SimpleNamespace(fingerprint="f", task="nodes", shape=(5, 3), class_names=("x", "y", "z"))
     path = tmp_path_factory.mktemp("model") / "best.safetensors"
     save_model(path, network_of(spec, 5, 3).state_dict(), spec=spec, dataset=data)
     with safe_open(path, framework="pt") as file:

@@ -196,7 +196,7 @@ def test_a_model_file_is_held_against_its_tensors_before_a_network_is_built(tmp_
     from lipgnn.tasks.saved import load_model, save_model
 
     spec = RunSpec(layers=2, hidden=2, heads=2)
-    data = SimpleNamespace(fingerprint="f", task="nodes", num_features=5, num_classes=3, class_names=None)
+    data = SimpleNamespace(fingerprint="f", task="nodes", shape=(5, 3), class_names=None)
     weights = network_of(spec, 5, 3).state_dict()
     path = tmp_path / "best.safetensors"
     save_model(path, weights, spec=spec, dataset=data)

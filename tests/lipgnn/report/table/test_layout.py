@@ -32,7 +32,7 @@ def test_where_nothing_varies_there_still_is_a_table(result_row):
         ({"rows": ("test_score",)}, "Unknown field 'test_score'", "Valid: dataset"),
         ({"rows": ("norm",), "cols": ("norm",)}, "'norm' is used 2 times", "one of"),
         ({"best": ("seed",)}, "'seed' is used 2 times", "one of"),
-        ({"value": "test_accuracy"}, "Unknown value 'test_accuracy'", "Did you mean 'test_score'?"),
+        ({"value": "test_scores"}, "Unknown value 'test_scores'", "Did you mean 'test_score'?"),
         ({"value": "command"}, "Unknown value 'command'", "val_loss"),
         ({"over": ("seed", "metric")}, "different metrics have no mean", "--rows"),
         ({"best": ("metric",)}, "none is the best", "--cols"),
