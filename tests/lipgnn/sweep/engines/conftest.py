@@ -125,6 +125,24 @@ def computes_as_local_processes_do(sweeps, local_rows):
     return check
 
 
+PATHS = [
+    *("--dataset", "planar:200", "--model", "diffusion", "--layers", "3", "--epochs", "1"),
+    *("--walk", "nb,plain", "--jobs", "2", "--threads", "1"),
+]
+
+
+@pytest.fixture
+def computes_paths_as_local_processes_do(sweeps, program, tmp_path_factory):
+    """A grid of task paths gives the same results.csv as local processes."""
+
+    def check(*options):
+        sweep, local = sweeps(*options), Sweeps(program, tmp_path_factory.mktemp("local_paths"))
+        assert sweep.run(*PATHS)["ran"] == local.run(*PATHS)["ran"] == 2
+        assert sweep.rows() == local.rows()
+
+    return check
+
+
 @pytest.fixture
 def survives_its_processes(sweeps):
     """Of four runs one loses its worker, one its supervisor, one ends well, and the last is stopped by SIGTERM."""

@@ -13,6 +13,11 @@ def test_a_local_cluster_of_two_gives_the_results_of_local_processes(computes_as
 
 
 @pytest.mark.real("ray")
+def test_paths_are_computed_as_by_local_processes(computes_paths_as_local_processes_do):
+    computes_paths_as_local_processes_do("--engine", "ray")
+
+
+@pytest.mark.real("ray")
 def test_a_run_ends_alone_and_a_sweep_politely(survives_its_processes):
     assert "WorkerCrashedError" in survives_its_processes("--engine", "ray")
 
