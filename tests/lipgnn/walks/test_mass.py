@@ -218,10 +218,9 @@ def test_does_not_depend_on_the_number_of_threads(kind):
         assert all(torch.equal(*pair) for pair in zip(result, results[0], strict=True))
 
 
+@pytest.mark.parametrize("either", ["compiled"], indirect=True)
 @pytest.mark.parametrize("kind", KINDS)
-def test_what_is_kept_for_the_gradient_does_not_grow_with_steps(kind, either):
-    if either == "torch":
-        pytest.skip("torch's operations keep every step")
+def test_what_the_compiled_walk_keeps_for_the_gradient_does_not_grow_with_steps(kind):
     edges = random_edges(0, 50, 80)
     kept = []
     for steps in (2, 40):
