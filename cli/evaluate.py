@@ -10,7 +10,7 @@ import click
 
 from cli import console
 from cli.certificate import certificate_of, certify_arguments, certify_options, show_certificate
-from cli.options import debug_option, json_option, results_option
+from cli.options import debug_option, device_option, json_option, results_option
 from lipgnn.catalog import METRICS
 from lipgnn.results.store import Store
 
@@ -27,13 +27,7 @@ Examples:
 @click.argument("model", metavar="RUN|FILE")
 @click.option("--dataset", metavar="NAME", help="Evaluate on another data set of the same shape.")
 @click.option("--split", metavar="NAME", help="Evaluate on another split than the one it was trained on.")
-@click.option(
-    "--device",
-    metavar="NAME",
-    default="auto",
-    show_default=True,
-    help="Compute on this device: auto, cpu, cuda or cuda:K.",
-)
+@device_option
 @certify_options
 @results_option
 @json_option

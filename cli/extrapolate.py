@@ -10,7 +10,7 @@ import click
 
 from cli import console
 from cli.extrapolate_view import FIGURES, picture, show, to_csv
-from cli.options import debug_option, json_option, results_option, results_words
+from cli.options import debug_option, device_option, json_option, results_option, results_words
 from cli.outputs import OutputFile
 from lipgnn.errors import UsageError
 from lipgnn.files import write_atomic
@@ -74,13 +74,7 @@ Examples:
 @click.option("--figure", type=click.Choice(FIGURES), help="Draw a map of it into --output.")
 @click.option("-o", "--output", type=OutputFile(), metavar="FILE", help="Draw into this file: .png, .svg or .pdf.")
 @click.option("--dataset", metavar="NAME", help="Extrapolate on another data set of the same shape.")
-@click.option(
-    "--device",
-    metavar="NAME",
-    default="auto",
-    show_default=True,
-    help="Compute on this device: auto, cpu, cuda or cuda:K.",
-)
+@device_option
 @results_option
 @json_option
 @click.option("--csv", "as_csv", is_flag=True, help="Print a table as CSV on stdout.")

@@ -160,6 +160,17 @@ def results_words(results: Path) -> list[str]:
     return [] if results == RESULTS else ["--results", str(results)]
 
 
+def device_option(command: Command) -> Command:
+    """`--device NAME`, of commands that look at a saved model."""
+    return click.option(
+        "--device",
+        metavar="NAME",
+        default="auto",
+        show_default=True,
+        help="Compute on this device: auto, cpu, cuda or cuda:K.",
+    )(command)
+
+
 def json_option(command: Command) -> Command:
     """`--json`."""
     return click.option("--json", "as_json", is_flag=True, help="Print one JSON object on stdout.")(command)

@@ -63,9 +63,9 @@ class Training:
         self.last: Epoch | None = None
         self.best: Epoch | None = None
         self.best_weights: Tensors = {}
-        # Of the best epoch, what its task measures beside the score; and the outputs of the last evaluation.
+        # Of the best epoch, what its task measures beside the score; from the outputs of the last evaluation.
         self.measures: dict[str, float] | None = None
-        self.outputs: torch.Tensor | None = None
+        self._outputs: torch.Tensor | None = None
         # Of the epochs since the last evaluation.
         self._unreported = {"grad_norm": 0.0, "seconds": 0.0}
         # Looked up once: a network keeps its tensors and changes what is in them.
@@ -157,7 +157,7 @@ class Training:
 
     def _evaluate(self) -> dict[str, float]:
         """Losses and metrics without dropout; where an output is not finite, the last step is taken back."""
-        self.outputs = logits = self._all_logits()
+        self._outputs = logits = self._all_logits()
         found = {}
         for part, items in self.parts.items():
             own, labels = logits[items], self.labels[items]
@@ -200,7 +200,7 @@ class Training:
         if self.best is None or is_better(line, self.best, self.spec.select, self.metric):
             self.best, self.best_weights = line, _copy(self.network.state_dict())
             test = self.parts["test"]
-            self.measures = self.task.measures(self.outputs[test], self.labels[test])
+            self.measures = self.task.measures(self._outputs[test], self.labels[test])
             return line
         return replace(line, best_epoch=self.best.epoch)
 

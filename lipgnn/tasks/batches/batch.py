@@ -9,7 +9,10 @@ from typing import Protocol
 import torch
 from torch import nn
 
+from lipgnn.network.build import example_block
 from lipgnn.network.hops import Graphs
+from lipgnn.nn.contract import is_local
+from lipgnn.spec.run import RunSpec
 from lipgnn.tasks.task import TaskData
 
 
@@ -80,3 +83,11 @@ def generator_of(seed: int, epoch: int) -> torch.Generator:
 def shuffled(items: torch.Tensor, generator: torch.Generator) -> torch.Tensor:
     """The items in an order of their own, on the CPU."""
     return items.cpu()[torch.randperm(len(items), generator=generator, device="cpu")]
+
+
+def acts_along_edges_only(spec: RunSpec) -> bool:
+    """Whether what becomes of a node depends on its in-neighbours alone, as far as all layers and norms say so.
+
+    A reversible stack needs the same nodes in every layer.
+    """
+    return spec.stack == "plain" and all(is_local(part) for part in example_block(spec).parts)

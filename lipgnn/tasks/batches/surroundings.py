@@ -10,10 +10,11 @@ import torch
 from lipgnn.datasets.trajectories import PathDataset
 from lipgnn.network.build import example_block
 from lipgnn.network.paths import Surroundings
-from lipgnn.nn.contract import acts_alike, is_local
+from lipgnn.nn.contract import acts_alike
 from lipgnn.nn.diffusion import EDGES, NODES, Diffusion
 from lipgnn.runtime import MEMBERSHIP, dgl
 from lipgnn.spec.run import RunSpec
+from lipgnn.tasks.batches.batch import acts_along_edges_only
 from lipgnn.walks import EdgePaths, SideBySide, lay_side_by_side, reachable, upstream
 from lipgnn.walks.graph import NON_BACKTRACKING
 from lipgnn.walks.outcomes import Scene
@@ -91,7 +92,7 @@ class Roads:
         self._in_tails = self._layer_ends[0][torch.argsort(self._layer_ends[1], stable=True)]
         self._diffuses = spec.model == "diffusion"
         self._both = spec.directions == "both"
-        self._narrows = not self._diffuses and _acts_along_edges_only(spec)
+        self._narrows = not self._diffuses and _can_be_cut(spec)
         self.table = self._everywhere = None
         # Of observations that are alike, one is diffused.
         if self._diffuses and self._size * len(self._kinds) * (1 + self._both) <= _LARGEST_TABLE:
@@ -230,7 +231,6 @@ def _find(keys: torch.Tensor, wanted: torch.Tensor) -> tuple[torch.Tensor, torch
     return there, place[there]
 
 
-def _acts_along_edges_only(spec: RunSpec) -> bool:
-    """Whether a node's output depends on its in-neighbours alone, as far as all layers and norms say so."""
-    block = example_block(spec)
-    return spec.stack == "plain" and acts_alike(block.conv) and all(is_local(part) for part in block.parts)
+def _can_be_cut(spec: RunSpec) -> bool:
+    """Whether a part of a graph is enough; a layer that counts out-edges needs those that lead out of it."""
+    return acts_along_edges_only(spec) and acts_alike(example_block(spec).conv)

@@ -11,10 +11,10 @@ import torch
 from lipgnn.datasets.generated.trees import TreeDataset
 from lipgnn.network.build import example_block
 from lipgnn.network.hops import Graphs, Hop
-from lipgnn.nn.contract import acts_alike, is_local
+from lipgnn.nn.contract import acts_alike
 from lipgnn.runtime import MEMBERSHIP, dgl
 from lipgnn.spec.run import RunSpec
-from lipgnn.tasks.batches.batch import Batch, generator_of, parts_of, shuffled
+from lipgnn.tasks.batches.batch import Batch, acts_along_edges_only, generator_of, parts_of, shuffled
 from lipgnn.tasks.batches.subtrees import OWN_LAYERS, Subtrees
 
 
@@ -44,7 +44,7 @@ class TreeBatches:
         table = np.stack([dataset.keys.T[by_depth], dataset.values.T[by_depth]])
         self._table = torch.tensor(table, device=device)  # (2, n, G)
         self._radius = dataset.trees.radius
-        self._narrows = _acts_along_edges_only(spec)
+        self._narrows = acts_along_edges_only(spec)
         self._subtrees = None
         if self._narrows and _acts_alike(spec) and OWN_LAYERS < spec.layers <= dataset.trees.radius + 1:
             subtrees = Subtrees.of(dataset, spec.layers, device)
@@ -103,14 +103,6 @@ class TreeBatches:
     def _within(self, edges: int, size: int) -> int:
         """How many nodes of a batch are within so many edges of their root."""
         return (2 ** (min(edges, self._radius) + 1) - 1) * size
-
-
-def _acts_along_edges_only(spec: RunSpec) -> bool:
-    """Whether what becomes of a node depends on its in-neighbours alone, as far as all layers and norms say so.
-
-    A reversible stack needs the same nodes in every layer.
-    """
-    return spec.stack == "plain" and all(is_local(part) for part in example_block(spec).parts)
 
 
 def _acts_alike(spec: RunSpec) -> bool:

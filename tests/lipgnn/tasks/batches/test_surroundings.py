@@ -26,7 +26,7 @@ def made_of(**options):
 def test_parts_of_the_graph_give_what_the_whole_graph_gives(model, norm, directions, monkeypatch):
     spec, dataset, network = made_of(model=model, norm=norm, directions=directions)
     cut = WindowBatches(spec, dataset, CPU)
-    monkeypatch.setattr(surroundings, "_acts_along_edges_only", lambda spec: False)
+    monkeypatch.setattr(surroundings, "_can_be_cut", lambda spec: False)
     whole = WindowBatches(spec, dataset, CPU)
     for some, every in (
         (next(cut.epoch(1)), next(whole.epoch(1))),
