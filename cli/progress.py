@@ -32,21 +32,19 @@ class EpochProgress:
 
     Parameters
     ----------
-    epochs : the largest number of epochs.
     quiet : show nothing.
     every_epoch : a line for every epoch instead of the bar.
     """
 
-    def __init__(self, epochs: int, *, quiet: bool, every_epoch: bool):
-        self.quiet = quiet
-        self.stride = 1 if every_epoch else max(1, epochs // 10)
-        self.epochs = epochs
+    def __init__(self, *, quiet: bool, every_epoch: bool):
+        self.quiet, self.every_epoch = quiet, every_epoch
+        self.stride = self.epochs = 1
         console = err()
         self.live = console.is_terminal and not quiet and not every_epoch
         # The bar takes what the figures leave of the line, so that no terminal is too narrow for them.
         columns = (_EpochColumn(Column(no_wrap=True)), BarColumn(bar_width=None), TimeRemainingColumn())
         self.bar = Progress(*columns, console=console, expand=True)
-        self.task = self.bar.add_task("", total=epochs, status="")
+        self.task = self.bar.add_task("", total=None, status="")
 
     def __enter__(self) -> EpochProgress:
         return self
@@ -54,6 +52,12 @@ class EpochProgress:
     def __exit__(self, *exception: object) -> None:
         if self.live:
             self.bar.stop()
+
+    def begin(self, epochs: int) -> None:
+        """A run of at most so many epochs begins; there may be one before it, from which it starts."""
+        self.epochs = epochs
+        self.stride = 1 if self.every_epoch else max(1, epochs // 10)
+        self.bar.reset(self.task, total=epochs, start=self.live, status="")
 
     def update(self, epoch: int, status: str) -> None:
         """Show that `epoch` is over."""

@@ -23,13 +23,16 @@ from cli.options import (
 from cli.progress import EpochProgress
 from cli.signals import StopRequest
 from lipgnn.catalog import METRICS, MODELS, cautions, task_of
+from lipgnn.errors import UsageError
+from lipgnn.files import sha256
 from lipgnn.results.recordings import RECORDS
 from lipgnn.results.store import Store
-from lipgnn.spec.run import FIELDS, RunSpec
+from lipgnn.spec.run import FIELDS, HOW, RunSpec
 from lipgnn.spec.sources import Resolved, command_for, resolve, unknown_variables
+from lipgnn.spec.start import model_start
 
 if TYPE_CHECKING:
-    from lipgnn.training.loop import Started
+    from lipgnn.training.events import Started
     from lipgnn.training.memory import MemoryPlan
     from lipgnn.training.selection import Epoch
 
@@ -41,6 +44,7 @@ Examples:
   lipgnn train --dataset ogbn-arxiv --layers 10 --norm lip --batch-size 1024
   lipgnn train --dataset trees:4 --model gat --norm lip --kappa 0.25
   lipgnn train --layers 128 --preset deep
+  lipgnn train --from 3f2a --epochs 50 --lr 0.001
   lipgnn train --config run.toml --lr 0.002
   lipgnn train --print-config > run.toml
 
@@ -52,6 +56,12 @@ The same command again prints the stored result, or goes on where it was interru
 @preset_option
 @spec_options
 @config_option
+@click.option(
+    "--from",
+    "source",
+    metavar="RUN|FILE",
+    help="Start from the weights of a saved model, and take its options where no others are given.",
+)
 @results_option
 @click.option("--print-config", is_flag=True, help="Print the complete run as TOML, with the source of each value.")
 @click.option(
@@ -73,6 +83,7 @@ The same command again prints the stored result, or goes on where it was interru
 def command(
     config: Path | None,
     preset: str | None,
+    source: str | None,
     results: Path,
     print_config: bool,
     save_every: int,
@@ -84,7 +95,9 @@ def command(
     **options: Any,
 ) -> int:
     """Train one network and store the result."""
-    resolved = resolve({k: v for k, v in options.items() if v is not None}, os.environ, config, preset)
+    flags = {k: v for k, v in options.items() if v is not None}
+    model, base = _starting_model(source, Store(results), flags, preset) if source else (None, None)
+    resolved = resolve(flags, os.environ, config, preset, base)
     for variable in unknown_variables(os.environ):
         console.note(f"Note: {variable} is not a variable of lipgnn and was ignored.")
     if print_config:
@@ -92,13 +105,29 @@ def command(
         return 0
     if verbose:
         _show_sources(resolved)
-    orders = {"save_every": save_every, "record": record, "force": force}
+    orders = {"save_every": save_every, "record": record, "force": force, "model": model}
     result = _run(resolved, Store(results), orders, quiet=quiet, verbose=verbose)
     if as_json:
         console.print_json(result)
     else:
         _summarize(result, METRICS[result["metric"]].words, results)
     return 0 if result["status"] == "done" else 1
+
+
+def _starting_model(
+    reference: str, store: Store, flags: dict[str, Any], preset: str | None
+) -> tuple[Path, tuple[dict[str, Any], str]]:
+    """The file of the model to start from, and the options of the run that goes on from it."""
+    for name, value in (("start", flags.get("start")), ("preset", preset)):
+        if value is not None:
+            raise UsageError(f"--from says where a run starts, and --{name} {value} says another.", "Give one of them.")
+    path = store.find_model(reference)
+
+    from lipgnn.tasks.saved import load_model
+
+    values = load_model(path).spec.to_dict()
+    kept = {name: value for name, value in values.items() if value is not None and name not in (*HOW, "finetune")}
+    return path, ({**kept, "start": model_start(sha256(path.read_bytes()))}, f"model {path}")
 
 
 def _run(resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: bool, verbose: bool) -> dict[str, Any]:
@@ -112,23 +141,26 @@ def _run(resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: boo
     dataset = load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
     ensure_writable(store.root)
 
-    from lipgnn.training.loop import Finished, Started, train
+    from lipgnn.training.events import Finished, Started
+    from lipgnn.training.loop import train
 
     ran = False
-    with StopRequest() as stop, EpochProgress(spec.epochs, quiet=quiet, every_epoch=verbose) as progress:
+    with StopRequest() as stop, EpochProgress(quiet=quiet, every_epoch=verbose) as progress:
         for event in train(spec, dataset, store, **orders, should_stop=stop):
             if isinstance(event, Finished):
                 result = event.result
             elif isinstance(event, Started):
                 ran = True
+                progress.begin(event.spec.own_epochs)
+                epochs = event.spec.own_epochs
                 if not quiet:
-                    console.note(_opening(event, resolved))
+                    console.note(_opening(event))
                     if event.note:
                         console.note(event.note)
                     if event.memory.notable:
                         console.note(_expected_memory(event.memory))
             else:
-                progress.update(event.epoch, _status(event, spec.epochs))
+                progress.update(event.epoch, _status(event, epochs))
     if not ran and not quiet:
         run = store.run(result["run_id"])
         missed = not all(run.recording_path(record).exists() for record in orders["record"])
@@ -137,8 +169,8 @@ def _run(resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: boo
     return result
 
 
-def _opening(event: Started, resolved: Resolved) -> str:
-    spec = resolved.spec
+def _opening(event: Started) -> str:
+    spec = event.spec
     going_on = f", going on after epoch {event.resumed_epoch}" if event.resumed_epoch else ""
     stack = _stack_words(spec.stack, str(event.memory.recompute_every))
     return (
@@ -191,7 +223,7 @@ def _summarize(result: dict[str, Any], metric: str, results: Path) -> None:
     per_epoch = result["seconds_per_epoch"]
     facts = [
         *accuracies,
-        ("best epoch", f"{result['best_epoch'] or console.DASH} of {result['epochs_run']}, by {result['select']}"),
+        ("best epoch", f"{console.cell(result['best_epoch'])} of {result['epochs_run']}, by {result['select']}"),
         ("seconds", f"{result['seconds']:.1f}" + (f", {per_epoch:.3f} an epoch" if per_epoch else "")),
         ("parameters", f"{result['parameters']:,}"),
         ("kernel", result["kernel"]),

@@ -30,7 +30,11 @@ LOOKS_INTO = {
     "results": (*GROUND, "spec"),
     "network": (*GROUND, "spec", "norms", "kernels", "walks", "nn"),
     "tasks": (*GROUND, "spec", "walks", "nn", "network", "datasets"),
-    "training": (*GROUND, "spec", "norms", "kernels", "nn", "measures", "network", "tasks", "datasets", "results"),
+    "compress": (*GROUND, "spec", "norms", "nn", "network", "tasks"),
+    "training": (
+        *GROUND,
+        *("spec", "norms", "kernels", "nn", "measures", "network", "tasks", "datasets", "results", "compress"),
+    ),
     "certify": (*GROUND, "spec", "norms", "nn", "measures", "network", "tasks", "datasets"),
     "evaluate": (*GROUND, "spec", "nn", "measures", "network", "tasks", "datasets", "results"),
     "extrapolate": (*GROUND, "spec", "walks", "network", "tasks", "datasets"),

@@ -30,6 +30,7 @@ from lipgnn.errors import UsageError, unknown_name
 from lipgnn.files import sha256
 from lipgnn.spec.network import NetworkSpec
 from lipgnn.spec.options import GROUPS, checked, default_of, digits, option, task_option
+from lipgnn.spec.start import COMPRESSED, SCRATCH, check_start
 
 # Part of every run id: raise it when the same specification starts to mean another computation.
 SCHEMA = 2
@@ -88,6 +89,15 @@ class RunSpec(NetworkSpec):
     select: str = option(
         _TRAINING, "val_loss", "What chooses the best epoch.", choices=("val_score", "val_loss", "train_score")
     )
+    start: str = option(
+        _TRAINING,
+        SCRATCH,
+        "Where the weights start: scratch, or compressed, from the same network with plain heads, trained before.",
+        neutral=SCRATCH,
+    )
+    finetune: int = option(
+        _TRAINING, 0, "The largest number of epochs after compression, with --start compressed.", low=0, neutral=0
+    )
     seed: int = option(_TRAINING, 0, "The seed of weights and dropout.", low=0, high=2**32 - 1)
     dtype: str = option(_TRAINING, "float32", "The floating-point type.", choices=("float32", "float64"))
     observed: int = task_option(_PATHS, 5, "The observations of a trajectory that a prediction is given.", low=1)
@@ -109,6 +119,7 @@ class RunSpec(NetworkSpec):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        check_start(self.start, self.finetune, self.head_sharing)
         decay = self.weight_decay_of_layers
         object.__setattr__(self, "layer_weight_decay", "same" if decay == self.weight_decay else digits(decay))
         object.__setattr__(self, "split", split_name(self.dataset, self.split))
@@ -137,6 +148,17 @@ class RunSpec(NetworkSpec):
                     f"--{name.replace('_', '-')} is of task {owner}, and data set {self.dataset!r} is of {task}.",
                     "Leave it out.",
                 )
+
+    @property
+    def own_epochs(self) -> int:
+        """The largest number of epochs of the run itself, without those of the network that it starts from."""
+        return self.finetune if self.start == COMPRESSED else self.epochs
+
+    @property
+    def plain(self) -> RunSpec:
+        """The run whose network this one is the compression of: the same from scratch, with heads of their own."""
+        own = ("head_sharing", "shared_dim", "mixing_init", "start", "finetune")
+        return self.with_values(**{name: FIELDS[name].default for name in own})
 
     @property
     def weight_decay_of_layers(self) -> float:

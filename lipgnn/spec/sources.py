@@ -1,4 +1,4 @@
-"""Where the values of a run come from: flag, environment, file, preset, data set, model, recipe, built-in."""
+"""Where the values of a run come from: flag, environment, file, saved model, preset, data set, and so on."""
 
 from __future__ import annotations
 
@@ -42,7 +42,11 @@ class Resolved:
 
 
 def resolve(
-    flags: Mapping[str, Any], environ: Mapping[str, str], config: Path | None = None, preset: str | None = None
+    flags: Mapping[str, Any],
+    environ: Mapping[str, str],
+    config: Path | None = None,
+    preset: str | None = None,
+    base: tuple[Mapping[str, Any], str] | None = None,
 ) -> Resolved:
     """Merge the places a value can come from; an explicit value always beats a default.
 
@@ -52,6 +56,7 @@ def resolve(
     environ : the process environment; `LIPGNN_<FIELD>` sets a field.
     config : a TOML file with fields as keys.
     preset : a name among PRESETS.
+    base : values of another run that hold where nothing else is said, and where they come from.
 
     Raises
     ------
@@ -59,6 +64,7 @@ def resolve(
     """
     chosen: dict[str, tuple[Any, str]] = {}
     for values, source in (
+        base or ({}, ""),
         (read_toml(config, "configuration") if config else {}, f"file {config}"),
         (_from_environment(environ), "environment"),
         (flags, "flag"),

@@ -25,7 +25,8 @@ from lipgnn.results.store import Store
 from lipgnn.runtime import POLITE_SIGNALS
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks import TaskData, load
-from lipgnn.training.loop import Finished, Started, train
+from lipgnn.training.events import Finished, Started
+from lipgnn.training.loop import train
 from lipgnn.training.selection import Epoch
 
 Message = dict[str, Any]

@@ -96,7 +96,8 @@ def load_model(path: Path) -> SavedModel:
     except (OSError, SafetensorError, ValueError, TypeError, KeyError, RecursionError, UsageError) as error:
         raise _unusable(path, str(error) or repr(error)) from error
     make = functools.partial(task.network, spec, *shape)
-    _check_shapes(path, weights, make)
+    if problems := misfits(weights, make):
+        raise _unusable(path, "; ".join(problems[:5]))
     network = make()
     network.load_state_dict(weights)
     return SavedModel(network.eval(), spec, fingerprint, described["task"], shape, class_names)
@@ -117,13 +118,13 @@ def _class_names(names: Any, classes: int) -> tuple[str, ...] | None:
     return tuple(names)
 
 
-def _check_shapes(path: Path, weights: Tensors, make: Callable[[], DeepGNN]) -> None:
-    """Compare with the tensors the specification calls for, without allocating them."""
+def misfits(weights: Tensors, make: Callable[[], DeepGNN]) -> list[str]:
+    """Why tensors are not those of a network, which is not allocated for that; nothing where they are."""
     try:
         with torch.device("meta"):
             expected = make().state_dict()
     except (RuntimeError, OverflowError, TypeError, ValueError, UsageError) as error:
-        raise _unusable(path, f"no network is as it says ({str(error).splitlines()[0]})") from error
+        return [f"no network is as it says ({str(error).splitlines()[0]})"]
     problems = [f"{name} is missing" for name in expected if name not in weights]
     problems += [f"{name} is not part of the model" for name in weights if name not in expected]
     for name in expected.keys() & weights.keys():
@@ -131,8 +132,7 @@ def _check_shapes(path: Path, weights: Tensors, make: Callable[[], DeepGNN]) -> 
             problems.append(f"{name} is {tuple(weights[name].shape)}, not {tuple(expected[name].shape)}")
         elif not weights[name].isfinite().all():
             problems.append(f"{name} has values that are not finite")
-    if problems:
-        raise _unusable(path, "; ".join(sorted(problems)[:5]))
+    return sorted(problems)
 
 
 def _unusable(path: Path, reason: str) -> DataError:

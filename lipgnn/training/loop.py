@@ -5,7 +5,8 @@ from __future__ import annotations
 import contextlib
 import functools
 from collections.abc import Callable, Collection, Generator, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
+from pathlib import Path
 from typing import Any
 
 import torch
@@ -24,45 +25,14 @@ from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import command_for
 from lipgnn.tasks import TaskData, find_task
 from lipgnn.tasks.measured import measured
+from lipgnn.tasks.saved import Tensors
 from lipgnn.training.checkpoint import CheckpointFile
+from lipgnn.training.events import Finished, Started
 from lipgnn.training.memory import MemoryPlan, check_weights, estimate, plan_memory
 from lipgnn.training.recorders import RECORDERS, Recorder
 from lipgnn.training.selection import Epoch
+from lipgnn.training.start import starting_weights
 from lipgnn.training.state import Diverged, Training
-
-
-@dataclass(frozen=True)
-class Started:
-    """A run begins, or goes on after `resumed_epoch`, up to which `earlier_threads` computed it if these are others."""
-
-    run_id: str
-    device: str
-    device_reason: str
-    kernel: str
-    kernel_reason: str
-    parameters: int
-    memory: MemoryPlan
-    resumed_epoch: int
-    threads: int
-    earlier_threads: int | None
-
-    @property
-    def note(self) -> str | None:
-        """What a reader should know of a run that goes on, if anything."""
-        if self.earlier_threads is None:
-            return None
-        return (
-            f"Run {self.run_id} was computed with {self.earlier_threads} thread(s) up to epoch {self.resumed_epoch} "
-            f"and goes on with {self.threads}, which round sums in another order: its last digits may differ from "
-            "those of an uninterrupted run."
-        )
-
-
-@dataclass(frozen=True)
-class Finished:
-    """A run is finished: its result."""
-
-    result: dict[str, Any]
 
 
 def train(
@@ -72,6 +42,7 @@ def train(
     *,
     force: bool = False,
     record: Collection[str] = (),
+    model: Path | None = None,
     save_every: int = 10,
     should_stop: Callable[[], bool] = lambda: False,
     update_csv: bool = True,
@@ -82,6 +53,7 @@ def train(
     ----------
     force : forget what the store has of this run.
     record : names of RECORDS: what to record on the way. A run that has begun to record goes on with it in any case.
+    model : the file of the model that the run starts from, if `spec.start` names one.
     save_every : epochs between checkpoints.
     should_stop : asked after every epoch; True ends the run with a checkpoint.
     update_csv : rebuild results.csv at the end; a sweep does that once for many runs.
@@ -112,17 +84,23 @@ def train(
         if result is None:
             kernel, kernel_reason = _choose_kernel(spec, device)
             spec = spec.computed(device=str(device), kernel=kernel)
+            checkpoint = CheckpointFile(run.path, run.check_claim)
+            weights = None
+            if not checkpoint.state_path.exists():
+                how = {"save_every": save_every, "should_stop": should_stop, "update_csv": False}
+                before = functools.partial(train, dataset=dataset, store=store, **how)
+                with _noting_failure(run):
+                    weights = yield from starting_weights(spec, dataset, store, model, before, should_stop)
             run.begin(spec, dataset.fingerprint)
             # A process may compute several runs, one after the other.
             forget_peak(device)
-            training, memory = _prepared(spec, dataset, device, run)
-            checkpoint = CheckpointFile(run.path, run.check_claim)
+            training, memory = _prepared(spec, dataset, device, run, weights)
             _restore(training, checkpoint)
             with _noting_failure(run, training):
-                run.rewind_log(training.epoch)
+                run.rewind_log(training.epoch if training.last else -1)
             recorders = _recorders(training, run, record)
             yield Started(
-                run.id,
+                *(run.id, training.spec),
                 *(str(device), reason, kernel, kernel_reason),
                 *(training.parameters, memory, training.epoch),
                 *(torch.get_num_threads(), training.earlier_threads),
@@ -152,12 +130,14 @@ def _choose_kernel(spec: RunSpec, device: torch.device) -> tuple[str, str]:
     return choose(spec.kernel, device)
 
 
-def _prepared(spec: RunSpec, dataset: TaskData, device: torch.device, run: Run) -> tuple[Training, MemoryPlan]:
+def _prepared(
+    spec: RunSpec, dataset: TaskData, device: torch.device, run: Run, weights: Tensors | None
+) -> tuple[Training, MemoryPlan]:
     """The state before the first epoch, and how many activations are kept, from a trial of two blocks."""
     with _noting_failure(run):
         make = functools.partial(find_task(dataset.task).network, spec, *dataset.shape)
         check_weights(make, free_memory(device))
-        training = Training(spec, dataset, device)
+        training = Training(spec, dataset, device, weights)
         expected = estimate(training.network, *training.example())
     memory = plan_memory(expected, spec.recompute_every, free_memory(device))
     training.recompute_blocks(memory.recompute_every)
@@ -217,6 +197,10 @@ def _epochs(
     diverged = None
     with _noting_failure(run, training):
         try:
+            if training.given and training.last is None:
+                line = training.begin()
+                run.append_log(asdict(line))
+                yield line
             while not training.finished:
                 line = training.step()
                 if line:

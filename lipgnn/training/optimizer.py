@@ -65,7 +65,7 @@ def schedule(spec: RunSpec, optimizer: torch.optim.Optimizer, *, higher_is_bette
             threshold_mode="abs",
         )
     if spec.schedule == "cosine":
-        return torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=spec.epochs)
+        return torch.optim.lr_scheduler.CosineAnnealingLR(optimizer, T_max=max(1, spec.own_epochs))
     return None
 
 

@@ -40,14 +40,18 @@ class Training:
     spec : what to compute.
     dataset : the data of `spec`.
     device : where.
+    weights : what the network starts from, if not from what is drawn.
     """
 
-    def __init__(self, spec: RunSpec, dataset: TaskData, device: torch.device):
+    def __init__(self, spec: RunSpec, dataset: TaskData, device: torch.device, weights: Tensors | None = None):
         self.spec = spec
         self.dataset = dataset
         self.task = find_task(dataset.task)
         seed_all(spec.seed)
         self.network = self.task.network(spec, *dataset.shape).to(device)
+        self.given = weights is not None
+        if self.given:
+            self.network.load_state_dict(weights)
         self.optimizer = adam(self.network, spec)
         self.metric = METRICS[self.task.metric_for(spec.metric)]
         self.scheduler = schedule(spec, self.optimizer, higher_is_better=self.metric.higher_is_better)
@@ -75,6 +79,17 @@ class Training:
         self._shares_forward = self.batches.shares_forward and not _differs_in_training(self.network)
         self._logits: torch.Tensor | None = None
 
+    def begin(self) -> Epoch:
+        """Evaluate the weights that a run starts from where these are worth something: epoch 0, maybe the best.
+
+        Raises
+        ------
+        Diverged : as of `step`.
+        """
+        lr = self.optimizer.param_groups[0]["lr"]
+        self.last = self._select(Epoch(0, **self._evaluate(), grad_norm=0.0, lr=lr, best_epoch=0, seconds=0.0))
+        return self.last
+
     def step(self) -> Epoch | None:
         """Train for one epoch and, if it is time, evaluate; None if it is not.
 
@@ -90,7 +105,7 @@ class Training:
         epoch = self.epoch + 1
         self.network.train()
         grad_norm = max(self._learn(batch) for batch in self.batches.epoch(epoch))
-        due = epoch % self.spec.eval_every == 0 or epoch == self.spec.epochs
+        due = epoch % self.spec.eval_every == 0 or epoch == self.spec.own_epochs
         found = self._evaluate() if due else None
         self._advance_schedule(found)
         self.epoch = epoch
@@ -153,7 +168,7 @@ class Training:
         learned = self.spec.select == "train_score" and self.best is not None
         learned = learned and self.best.train_score == self.metric.perfect
         out_of_patience = self.spec.patience > 0 and waited >= self.spec.patience
-        return self.epoch >= self.spec.epochs or out_of_patience or learned
+        return self.epoch >= self.spec.own_epochs or out_of_patience or learned
 
     def _evaluate(self) -> dict[str, float]:
         """Losses and metrics without dropout; where an output is not finite, the last step is taken back."""

@@ -20,15 +20,27 @@ def test_the_status_line_is_for_terminals(capsys, monkeypatch):
 
 
 def test_progress_off_a_terminal_is_a_line_every_tenth(capsys):
-    with EpochProgress(100, quiet=False, every_epoch=False) as progress:
+    with EpochProgress(quiet=False, every_epoch=False) as progress:
+        progress.begin(100)
         for epoch in range(1, 101):
             progress.update(epoch, f"epoch {epoch}")
     assert capsys.readouterr().err.splitlines() == ["epoch 1", *(f"epoch {k}" for k in range(10, 101, 10))]
 
 
+def test_a_run_after_another_has_a_bar_of_its_own(capsys):
+    with EpochProgress(quiet=False, every_epoch=False) as progress:
+        for epochs in (20, 10):
+            progress.begin(epochs)
+            for epoch in range(1, epochs + 1):
+                progress.update(epoch, f"{epoch} of {epochs}")
+    lines = capsys.readouterr().err.splitlines()
+    assert lines == ["1 of 20", *(f"{k} of 20" for k in range(2, 21, 2)), *(f"{k} of 10" for k in range(1, 11))]
+
+
 @pytest.mark.parametrize("quiet, lines", [(True, 0), (False, 30)])
 def test_quiet_and_verbose(capsys, quiet, lines):
-    with EpochProgress(30, quiet=quiet, every_epoch=True) as progress:
+    with EpochProgress(quiet=quiet, every_epoch=True) as progress:
+        progress.begin(30)
         for epoch in range(1, 31):
             progress.update(epoch, "x")
     assert len(capsys.readouterr().err.splitlines()) == lines
@@ -39,7 +51,8 @@ def test_progress_on_a_terminal_is_a_bar_with_time_left(monkeypatch):
     monkeypatch.setattr(
         "cli.progress.err", lambda: Console(file=screen, force_terminal=True, width=80, highlight=False)
     )
-    with EpochProgress(4, quiet=False, every_epoch=False) as progress:
+    with EpochProgress(quiet=False, every_epoch=False) as progress:
+        progress.begin(4)
         status = "epoch 100/200  loss 0.2996  train 0.975  val 0.970  grad 2.2e+01"
         progress.update(2, status)
     assert status in screen.getvalue()

@@ -386,3 +386,35 @@ def test_a_bad_file_is_refused_in_one_sentence(invoke, tmp_path, what):
     code, out, err = invoke("train", "--dataset", "bad.npz", "--split", 1)
     assert (code, out) == (4, "")
     assert err.startswith("Error: Cannot use 'bad.npz': ") and len(err.strip().splitlines()) == 1
+
+
+def test_a_run_goes_on_from_another_with_its_options(invoke):
+    first = json.loads(invoke(*RUN, "--activation", "tanh", "--json")[1])
+    code, out, _ = invoke("train", "--from", first["run_id"], "--epochs", 3, "--json")
+    second = json.loads(out)
+    assert code == 0
+    assert (second["activation"], second["layers"], second["epochs"]) == ("tanh", 2, 3)
+    assert second["start"].startswith("model:") and second["run_id"] != first["run_id"]
+
+
+def test_options_of_a_model_are_shown_with_their_source(invoke):
+    run = json.loads(invoke(*RUN, "--json")[1])["run_id"]
+    code, out, _ = invoke("train", "--from", run, "--lr", 0.5, "--print-config")
+    assert code == 0
+    assert "lr = 0.5 # flag" in out
+    assert "hidden = 2 # model " in out
+
+
+@pytest.mark.parametrize("more", [("--start", "scratch"), ("--preset", "deep")])
+def test_two_starts_are_refused(invoke, more):
+    run = json.loads(invoke(*RUN, "--json")[1])["run_id"]
+    code, _, err = invoke("train", "--from", run, *more)
+    assert code == 2
+    assert f"{' '.join(more)} says another" in err
+
+
+def test_a_model_of_another_network_is_exit_4_with_what_differs(invoke):
+    run = json.loads(invoke(*RUN, "--json")[1])["run_id"]
+    code, _, err = invoke("train", "--from", run, "--layers", 3)
+    assert code == 4
+    assert "does not fit the network of this run" in err and err.count("\n") <= 2

@@ -12,7 +12,8 @@ from lipgnn.results.rows import read_results
 from lipgnn.results.store import Store
 from lipgnn.tasks.saved import load_model
 from lipgnn.training import loop as module
-from lipgnn.training.loop import Finished, Started, train
+from lipgnn.training.events import Finished, Started
+from lipgnn.training.loop import train
 from lipgnn.training.selection import Epoch
 from lipgnn.training.state import Training
 

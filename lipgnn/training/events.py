@@ -1,0 +1,47 @@
+"""What a run tells on the way, beside its epochs: that it has started, and that it is finished."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from lipgnn.spec.run import RunSpec
+from lipgnn.training.memory import MemoryPlan
+
+
+@dataclass(frozen=True)
+class Started:
+    """A run begins, or goes on after `resumed_epoch`, up to which `earlier_threads` computed it if these are others.
+
+    A run that starts from another one, which is not there yet, tells of that one first.
+    """
+
+    run_id: str
+    spec: RunSpec
+    device: str
+    device_reason: str
+    kernel: str
+    kernel_reason: str
+    parameters: int
+    memory: MemoryPlan
+    resumed_epoch: int
+    threads: int
+    earlier_threads: int | None
+
+    @property
+    def note(self) -> str | None:
+        """What a reader should know of a run that goes on, if anything."""
+        if self.earlier_threads is None:
+            return None
+        return (
+            f"Run {self.run_id} was computed with {self.earlier_threads} thread(s) up to epoch {self.resumed_epoch} "
+            f"and goes on with {self.threads}, which round sums in another order: its last digits may differ from "
+            "those of an uninterrupted run."
+        )
+
+
+@dataclass(frozen=True)
+class Finished:
+    """A run is finished: its result."""
+
+    result: dict[str, Any]

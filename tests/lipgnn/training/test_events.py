@@ -1,0 +1,15 @@
+from lipgnn.spec.run import RunSpec
+from lipgnn.training.events import Started
+
+
+def started(**changed):
+    facts = {"run_id": "0" * 12, "spec": RunSpec(), "device": "cpu", "device_reason": "asked for"}
+    facts |= {"kernel": "dgl", "kernel_reason": "asked for", "parameters": 1, "memory": None}
+    return Started(**{**facts, "resumed_epoch": 0, "threads": 2, "earlier_threads": None, **changed})
+
+
+def test_only_another_number_of_threads_is_worth_a_note():
+    assert started().note is None
+    assert started(resumed_epoch=3).note is None
+    note = started(resumed_epoch=3, earlier_threads=1).note
+    assert "1 thread(s) up to epoch 3" in note and "goes on with 2" in note
