@@ -30,6 +30,7 @@ LOOKS_INTO = {
     "results": (*GROUND, "spec"),
     "network": (*GROUND, "spec", "norms", "kernels", "walks", "nn"),
     "tasks": (*GROUND, "spec", "walks", "nn", "network", "datasets"),
+    "compress": (*GROUND, "spec", "norms", "nn", "network", "tasks", "datasets"),
     "training": (*GROUND, "spec", "norms", "kernels", "nn", "measures", "network", "tasks", "datasets", "results"),
     "certify": (*GROUND, "spec", "norms", "nn", "measures", "network", "tasks", "datasets"),
     "evaluate": (*GROUND, "spec", "nn", "measures", "network", "tasks", "datasets", "results"),
