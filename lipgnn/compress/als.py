@@ -14,6 +14,8 @@ _EXACT = 1e-8
 _RIDGE = 1e-10
 # Sweeps after which the best of several starts goes on alone.
 _RACE = 20
+# Random starts.
+_DRAWN = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,7 +69,7 @@ def decompose(
     width: int,
     *,
     start: Factors | None = None,
-    seeds: int = 2,
+    seed: int = 0,
     sweeps: int = 1000,
     tolerance: float = 1e-5,
 ) -> Factors:
@@ -82,15 +84,17 @@ def decompose(
     width : R, below the full width of the tensor: there the heads themselves are an exact sum, which this search is
         not sure to find.
     start : a narrower sum for the same tensor.
-    seeds : the number of random starts.
+    seed : of the random starts.
     sweeps, tolerance : it ends after so many sweeps, or when one lowers the error by no more than this share of it.
     """
     length = tensor.squared_length**0.5
     if not length:
-        return Factors(*(torch.zeros(n, width, dtype=torch.float64, device=tensor.key.device) for n in _sizes(tensor)))
+        return Factors(*(torch.zeros(n, width, dtype=torch.float64) for n in _sizes(tensor)))
     small, basis_q, basis_k = tensor.reduced()
     small = ScoreTensor(small.query / length**0.5, small.key / length**0.5)  # of length 1
-    starts = [_extended(small, None, width), _leading(small, width), *(_drawn(small, width, k) for k in range(seeds))]
+    draw = torch.Generator().manual_seed(seed)
+    drawn = [_drawn(small, width, draw) for _ in range(_DRAWN)]
+    starts = [_extended(small, None, width), _leading(small, drawn[0]), *drawn]
     if start is not None:
         inside = Factors(basis_q.mT @ start.query, start.mixing / length, basis_k.mT @ start.key)
         starts.append(_extended(small, inside.balanced(), width))
@@ -144,7 +148,7 @@ def _gram(part: torch.Tensor) -> torch.Tensor:
 def _solved(right: torch.Tensor, gram: torch.Tensor, before: torch.Tensor) -> torch.Tensor:
     """X of (G + λ I) Xᵀ = (N + λ X₀)ᵀ."""
     damping = _RIDGE * gram.diagonal().mean().clamp(min=torch.finfo(gram.dtype).tiny)
-    damped = gram + damping * torch.eye(len(gram), dtype=gram.dtype, device=gram.device)
+    damped = gram + damping * torch.eye(len(gram), dtype=gram.dtype)
     return torch.linalg.solve(damped, (right + damping * before).mT).mT
 
 
@@ -156,7 +160,7 @@ def _extended(tensor: ScoreTensor, narrower: Factors | None, width: int) -> Fact
     left, sizes, right = torch.linalg.svd(missed, full_matrices=False)
     wanted = sizes.flatten().topk(min(width - narrower.width, sizes.numel())).indices
     heads, ranks = wanted // sizes.shape[1], wanted % sizes.shape[1]
-    mixing = torch.zeros(tensor.heads, len(wanted), dtype=sizes.dtype, device=sizes.device)
+    mixing = torch.zeros(tensor.heads, len(wanted), dtype=sizes.dtype)
     mixing[heads, torch.arange(len(wanted))] = sizes.flatten()[wanted]
     added = Factors(left[heads, :, ranks].mT, mixing, right[heads, ranks].mT)
     return _padded(narrower, added, width)
@@ -169,21 +173,17 @@ def _padded(first: Factors, second: Factors, width: int) -> Factors:
     return Factors(*(torch.nn.functional.pad(part, (0, width - part.shape[1])) for part in joined))
 
 
-def _leading(tensor: ScoreTensor, width: int) -> Factors:
-    """The leading dimensions of both sides, filled up by random ones, with equal shares of all heads."""
-    drawn = _drawn(tensor, width, 0)
-    query, key = tensor.leading(width)
-    parts = (
-        torch.cat([found, part[:, found.shape[1] :]], dim=1) for found, part in ((query, drawn.query), (key, drawn.key))
+def _leading(tensor: ScoreTensor, drawn: Factors) -> Factors:
+    """The leading dimensions of both sides, then those that were drawn, with equal shares of all heads."""
+    query, key = (
+        torch.cat([found, part[:, found.shape[1] :]], dim=1)
+        for found, part in zip(tensor.leading(drawn.width), (drawn.query, drawn.key), strict=True)
     )
-    query, key = parts
     return Factors(query, torch.ones_like(drawn.mixing), key)
 
 
-def _drawn(tensor: ScoreTensor, width: int, seed: int) -> Factors:
-    draw = torch.Generator().manual_seed(seed)
-    parts = (torch.randn(n, width, generator=draw, dtype=torch.float64) for n in _sizes(tensor))
-    return Factors(*(part.to(tensor.key.device) for part in parts))
+def _drawn(tensor: ScoreTensor, width: int, draw: torch.Generator) -> Factors:
+    return Factors(*(torch.randn(n, width, generator=draw, dtype=torch.float64) for n in _sizes(tensor)))
 
 
 def _signs(part: torch.Tensor) -> torch.Tensor:

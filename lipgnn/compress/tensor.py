@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
+from torch import nn
+
+from lipgnn.nn.transformer import TransformerConv
 
 # Directions of features on which scores depend less than rounding lets see.
 _NOTHING = 1e-14
@@ -28,8 +31,18 @@ class ScoreTensor:
 
     @classmethod
     def of_maps(cls, query: torch.Tensor, key: torch.Tensor, heads: int) -> ScoreTensor:
-        """From maps (H·D, F) of all heads, one below the other, in any floating-point type."""
-        return cls(*(weight.detach().double().unflatten(0, (heads, -1)) for weight in (query, key)))
+        """From maps (H·D, F) of all heads, one below the other, of any floating-point type and device; on the CPU."""
+        return cls(*(weight.detach().cpu().double().unflatten(0, (heads, -1)) for weight in (query, key)))
+
+    @classmethod
+    def of_layer(cls, conv: TransformerConv) -> ScoreTensor:
+        """From the maps of a layer as they act, whatever they are learned through.
+
+        Biases are those of a constant 1. That of the keys is left out where there is no score norm: it adds the same to
+        all scores of a node, which the softmax does not see.
+        """
+        key = conv.key.weight if conv.norm is None else _with_bias(conv.key)
+        return cls.of_maps(_with_bias(conv.query), key, conv.num_heads)
 
     @property
     def heads(self) -> int:
@@ -77,6 +90,11 @@ class ScoreTensor:
     def _squares(own: torch.Tensor, other: torch.Tensor) -> torch.Tensor:
         """Σ_h A_hᵀ (B_h B_hᵀ) A_h, (F, F)."""
         return (own.mT @ (other @ other.mT) @ own).sum(dim=0)
+
+
+def _with_bias(linear: nn.Linear) -> torch.Tensor:
+    """(W | b), or W."""
+    return linear.weight if linear.bias is None else torch.cat([linear.weight, linear.bias.unsqueeze(1)], dim=1)
 
 
 def _reduced(maps: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
