@@ -15,7 +15,10 @@ import lipgnn
 from cli.streams import unbroken_streams
 from lipgnn.errors import Interrupted, LipgnnError, RunFailed, UsageError, unknown_name
 
-COMMANDS = ("train", "evaluate", "extrapolate", "diagnose", "sweep", "report", "bench", "datasets", "env", "guide")
+COMMANDS = (
+    *("train", "evaluate", "extrapolate", "compress", "diagnose", "sweep", "report", "bench", "datasets", "env"),
+    "guide",
+)
 
 # What is wrong with the path itself, and not with the disk.
 _BAD_PATHS = (

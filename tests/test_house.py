@@ -30,13 +30,13 @@ LOOKS_INTO = {
     "results": (*GROUND, "spec"),
     "network": (*GROUND, "spec", "norms", "kernels", "walks", "nn"),
     "tasks": (*GROUND, "spec", "walks", "nn", "network", "datasets"),
-    "compress": (*GROUND, "spec", "norms", "nn", "network", "tasks"),
+    "evaluate": (*GROUND, "spec", "nn", "measures", "network", "tasks", "datasets", "results"),
+    "compress": (*GROUND, "spec", "norms", "nn", "network", "tasks", "evaluate"),
     "training": (
         *GROUND,
         *("spec", "norms", "kernels", "nn", "measures", "network", "tasks", "datasets", "results", "compress"),
     ),
     "certify": (*GROUND, "spec", "norms", "nn", "measures", "network", "tasks", "datasets"),
-    "evaluate": (*GROUND, "spec", "nn", "measures", "network", "tasks", "datasets", "results"),
     "extrapolate": (*GROUND, "spec", "walks", "network", "tasks", "datasets"),
     "diagnose": (
         *GROUND,
@@ -90,6 +90,7 @@ TORCH_FREE = [
     "cli.train",
     "cli.sweep",
     "cli.bench",
+    "cli.compress",
     "cli.report",
     "cli.evaluate",
     "cli.extrapolate",

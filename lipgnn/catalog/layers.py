@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from lipgnn.catalog.entry import Entry
+from lipgnn.catalog.entry import Entry, load_class
 from lipgnn.catalog.norms import ADDITIVE, DOT_PRODUCT, DYNAMIC, NO_NORM
 
 
@@ -19,6 +21,7 @@ class LayerEntry(Entry):
     value_map : whether one linear map leads from features to what a node adds up of its neighbours.
     linear_skip : whether it has a linear skip of its own.
     closed : whether nothing may act between its layers, which pass on more than features.
+    shared : its forms whose heads share queries and keys: for every kind of sharing the class, as "module:Class".
     task : the one task that it is of, if it is no layer for features of any kind.
     """
 
@@ -27,7 +30,12 @@ class LayerEntry(Entry):
     value_map: bool = False
     linear_skip: bool = False
     closed: bool = False
+    shared: Mapping[str, str] = field(default_factory=dict)
     task: str | None = None
+
+    def load_shared(self, kind: str) -> Any:
+        """The class of its form with this kind of sharing."""
+        return load_class(self.shared[kind])
 
 
 # Defaults of layers that go with nothing but themselves.
@@ -70,6 +78,11 @@ MODELS: dict[str, LayerEntry] = {
         linear_maps=True,
         value_map=True,
         linear_skip=True,
+        shared={
+            "collab": "lipgnn.nn.shared_heads:SharedHeadsConv",
+            "mqa": "lipgnn.nn.grouped_heads:GroupedHeadsConv",
+            "gqa": "lipgnn.nn.grouped_heads:GroupedHeadsConv",
+        },
     ),
     # These have no attention scores for the default norm to act on.
     "gcn": LayerEntry(
@@ -120,5 +133,5 @@ def layers_for(task: str) -> list[str]:
 
 
 def models_with(fact: str) -> list[str]:
-    """The names of the layers whose entry says so: attention, linear_maps, value_map, linear_skip or closed."""
+    """The names of the layers whose entry says so: attention, linear_maps, value_map, linear_skip, closed or shared."""
     return [name for name, entry in MODELS.items() if getattr(entry, fact)]

@@ -52,13 +52,13 @@ class SavedModel:
     class_names: tuple[str, ...] | None
 
 
-def save_model(path: Path, weights: Tensors, *, spec: RunSpec, dataset: TaskData) -> None:
+def save_model(path: Path, weights: Tensors, *, spec: RunSpec, dataset: TaskData | SavedModel) -> None:
     """Write a model file that needs nothing beside it.
 
     Parameters
     ----------
     weights : the network's state dict.
-    dataset : what it was trained on.
+    dataset : what it was trained on, or a model that was.
     """
     described = {
         "schema": SCHEMA,

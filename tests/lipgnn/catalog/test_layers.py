@@ -7,17 +7,22 @@ from lipgnn.nn.contract import attention_of, maps_of, own_skip, value_map_of
 from lipgnn.norms.contract import said
 from lipgnn.spec.sources import resolve
 
+FORMS = [(model, "none") for model in catalog.layers_for("nodes")]
+FORMS += [("gt", "collab"), ("gt", "mqa"), ("gt", "gqa:2")]
 
-@pytest.fixture(params=catalog.layers_for("nodes"))
+
+@pytest.fixture(params=FORMS, ids=" ".join)
 def entry_and_layer(request):
-    entry = catalog.MODELS[request.param]
-    spec = resolve({"model": request.param, "norm": "none", "hidden": 2, "heads": 2}, {}).spec
-    return entry, entry.load().from_spec(spec, spec.width)
+    model, sharing = request.param
+    entry = catalog.MODELS[model]
+    spec = resolve({"model": model, "norm": "none", "hidden": 2, "heads": 2, "head_sharing": sharing}, {}).spec
+    kind = entry.load() if sharing == "none" else entry.load_shared(sharing.partition(":")[0])
+    return entry, kind.from_spec(spec, spec.width)
 
 
 def test_what_an_entry_says_of_a_layer_is_what_its_class_says(entry_and_layer):
     entry, layer = entry_and_layer
-    assert attention_of(layer) == entry.attention
+    assert attention_of(layer) in (entry.attention, catalog.SHARED_PRODUCT)
     assert bool(maps_of(layer)) == entry.linear_maps
     assert (value_map_of(layer) is not None) == entry.value_map
     assert (own_skip(layer) is not None) == entry.linear_skip
@@ -39,7 +44,7 @@ def test_every_layer_of_ours_says_how_far_it_looks_and_whether_it_is_certified(e
 def test_an_entry_that_says_nothing_has_nothing():
     entry = catalog.LayerEntry("a layer")
     assert (entry.attention, entry.linear_maps, entry.value_map, entry.linear_skip) == (None, False, False, False)
-    assert not entry.closed
+    assert not entry.closed and not entry.shared
 
 
 def test_models_with():
@@ -48,3 +53,4 @@ def test_models_with():
     assert catalog.models_with("linear_maps") == ["gat", "gatv2", "gat-sep", "gt", "gcn", "sage", "gin"]
     assert catalog.models_with("linear_skip") == ["gt", "sage"]
     assert catalog.models_with("closed") == ["aero", "diffusion"]
+    assert catalog.models_with("shared") == ["gt"]

@@ -1,0 +1,159 @@
+"""`lipgnn compress`: a trained Graph Transformer with queries and keys that its heads share."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from cli import console
+from cli.compress_view import as_dict, show_curve, show_one, to_csv
+from cli.options import debug_option, device_option, json_option, results_option, results_words
+from cli.outputs import OutputFile
+from cli.progress import EpochProgress
+from lipgnn.errors import UsageError
+from lipgnn.files import write_atomic
+from lipgnn.results.store import Store
+
+if TYPE_CHECKING:
+    from lipgnn.compress import Compressor
+    from lipgnn.tasks.saved import SavedModel
+
+EPILOG = """\b
+Examples:
+  lipgnn compress 3f2a --shared-dim 32
+  lipgnn compress 3f2a --shared-dim 8,16,32,48,64 --csv curve.csv
+  lipgnn compress 3f2a --max-error 0.05 -o small.safetensors
+  lipgnn evaluate small.safetensors
+"""
+
+
+@click.command("compress", epilog=EPILOG)
+@click.argument("model", metavar="RUN|FILE")
+@click.option(
+    "--shared-dim",
+    "widths",
+    metavar="D,…",
+    help="Let heads share queries and keys of this width, at most heads × hidden, where it is exact. Several widths "
+    "show score against size.",
+)
+@click.option(
+    "--max-error",
+    type=float,
+    metavar="X",
+    help="Take the least width at which the relative error of no layer is above X.",
+)
+@click.option("-o", "--output", type=OutputFile(), metavar="FILE", help="Write the compressed model into this file.")
+@click.option("--dataset", metavar="NAME", help="Measure on another data set of the same shape.")
+@click.option("--csv", "table", type=OutputFile(), metavar="FILE", help="Write score against size into this file.")
+@device_option
+@results_option
+@json_option
+@debug_option
+def command(
+    model: str,
+    widths: str | None,
+    max_error: float | None,
+    output: Path | None,
+    dataset: str | None,
+    table: Path | None,
+    device: str,
+    results: Path,
+    as_json: bool,
+) -> int:
+    """Compress a trained Graph Transformer, without training.
+
+    Its heads then share one projection of queries and one of keys, each in a mixture of its own. It shows what every
+    layer loses by that, and the score and size of the model before and after. RUN is a run's id, the start of one, or
+    its folder; FILE is a saved model such as best.safetensors.
+    """
+    asked = _asked_widths(widths, max_error)
+    if output and len(asked) > 1:
+        raise UsageError(
+            f"-o takes the model of one width, got {len(asked)}: {widths}.", "Leave -o out, or choose one."
+        )
+    path = Store(results).find_model(model)
+    if output and output.exists() and output.samefile(path):
+        raise UsageError(f"{str(output)!r} is the model that is to be compressed.", "Choose another file for -o.")
+
+    from lipgnn.compress import Compressor
+    from lipgnn.compress.effect import effect_of, standing_of
+    from lipgnn.evaluate import data_for
+    from lipgnn.runtime import choose_device
+    from lipgnn.tasks.saved import load_model, save_model
+
+    saved = load_model(path)
+    compressor = Compressor(saved)
+    _check_widths(asked, saved)
+    data, (chosen, _) = data_for(saved, dataset), choose_device(device)
+    found = _compressed(compressor, asked, max_error, quiet=as_json)
+    before = standing_of(saved, data, chosen)
+    effects = [effect_of(saved, one, data, chosen) for one in found]
+    if output:
+        small = found[0].model
+        weights = {name: weight.cpu() for name, weight in small.network.state_dict().items()}
+        save_model(output, weights, spec=small.spec, dataset=saved)
+    if table:
+        write_atomic(table, to_csv(before, effects))
+    shown = {"model": str(path), "dataset": data.name, "fingerprint": data.fingerprint, "device": str(chosen)}
+    if as_json:
+        console.print_json({**shown, **as_dict(before, effects), "output": str(output) if output else None})
+        return 0
+    show_one(shown, before, effects[0], saved.spec.width) if len(found) == 1 else show_curve(shown, before, effects)
+    for written in filter(None, (output, table)):
+        console.note(f"Written: {written}")
+    console.print_next(*_next(model, found[0].shared_dim, dataset, output, results))
+    return 0
+
+
+def _asked_widths(widths: str | None, max_error: float | None) -> list[int]:
+    """The widths that are asked for, from the least on; none where an error is."""
+    if (widths is None) == (max_error is None):
+        raise UsageError(
+            f"compress needs either --shared-dim or --max-error, got {'neither' if widths is None else 'both'}.",
+            "For example: --shared-dim 32",
+        )
+    if widths is None:
+        if not 0 < max_error < 1:
+            raise UsageError(f"--max-error must be between 0 and 1, got {max_error}.", "For example: --max-error 0.05")
+        return []
+    words = [word.strip() for word in widths.split(",")]
+    if not all(word.isascii() and word.isdecimal() and int(word[:9]) > 0 and len(word) < 10 for word in words):
+        raise UsageError(
+            f"--shared-dim must be a positive whole number, or several between commas, got {widths[:80]!r}.",
+            "For example: --shared-dim 8,16,32",
+        )
+    return sorted({int(word) for word in words})
+
+
+def _check_widths(widths: list[int], saved: SavedModel) -> None:
+    spec = saved.spec
+    if widths and widths[-1] > spec.width:
+        raise UsageError(
+            f"--shared-dim must be at most heads × hidden = {spec.width} of this model, got {widths[-1]}.",
+            f"At {spec.width} nothing is lost, and below that the model gets smaller.",
+        )
+
+
+def _compressed(compressor: Compressor, widths: list[int], max_error: float | None, *, quiet: bool) -> list[Any]:
+    """The compressions that are asked for, with a bar over layers."""
+    layers = compressor.saved.spec.layers
+    with EpochProgress(max(len(widths), 1) * layers, quiet=quiet, every_epoch=False) as bar:
+
+        def show(done: int, total: int, width: int) -> None:
+            before = widths.index(width) if width in widths else 0
+            bar.update((before * total + done) * layers // total, f"width {width}: {done} of {total} layers")
+
+        if max_error is not None:
+            widths = [compressor.least(max_error, show)]
+        return [compressor.at(width, show) for width in widths]
+
+
+def _next(model: str, width: int, dataset: str | None, output: Path | None, results: Path) -> list[str]:
+    if output:
+        return [shlex.join(["lipgnn", verb, str(output)]) for verb in ("evaluate", "diagnose")]
+    words = ["lipgnn", "compress", model, "--shared-dim", str(width), "-o", f"shared-{width}.safetensors"]
+    words += ["--dataset", dataset] if dataset else []
+    return [shlex.join([*words, *results_words(results)])]
