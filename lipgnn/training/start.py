@@ -76,7 +76,9 @@ def _trained(
             break
         except Held:
             if should_stop():
-                raise Interrupted("Stopped while waiting for the run to compress, which another process computes.") from None
+                raise Interrupted(
+                    "Stopped while waiting for the run to compress, which another process computes."
+                ) from None
             time.sleep(_WAIT_SECONDS)
     if result["status"] != "done":
         raise RunFailed(

@@ -22,7 +22,7 @@ def test_the_fields_are_those_of_the_contract_group_by_group():
         "skip mlp dropout layer_dropout dropout_from attn_dropout edge_dropout",
         "depth and norms": "norm kappa norm_place weight_norm residual alpha beta jk init stack",
         "training": "lr weight_decay layer_weight_decay clip schedule batch_size fanout eval_every epochs patience "
-        "select seed dtype",
+        "select start finetune seed dtype",
         "paths": "observed predict horizon walk loss transitions directions",
         "compute": "kernel recompute_every device",
     }
@@ -156,7 +156,7 @@ def test_other_data_is_another_run():
 
 # These have values that not every run can have.
 _BOUND_TO_OTHERS = ("weight_norm", "norm", "model", "skip", "layer_weight_decay", "horizon", "transitions")
-_BOUND_TO_OTHERS += ("head_sharing", "shared_dim", "mixing_init")
+_BOUND_TO_OTHERS += ("head_sharing", "shared_dim", "mixing_init", "start", "finetune")
 
 
 @given(st.sampled_from([name for name in FIELDS if name not in (*HOW, *_BOUND_TO_OTHERS)]), st.integers(2, 10**6))

@@ -142,6 +142,11 @@ def test_defaults_of_a_data_set_hold_for_its_undirected_form():
 def test_values_of_another_run_hold_where_nothing_else_is_said():
     base = ({"dataset": "pubmed", "layers": 7, "lr": 0.5}, "model m")
     resolved = resolve({"lr": 0.25}, {"LIPGNN_HIDDEN": "3"}, base=base)
-    assert (resolved.spec.dataset, resolved.spec.layers, resolved.spec.lr, resolved.spec.hidden) == ("pubmed", 7, 0.25, 3)
+    assert (resolved.spec.dataset, resolved.spec.layers, resolved.spec.lr, resolved.spec.hidden) == (
+        "pubmed",
+        7,
+        0.25,
+        3,
+    )
     assert resolved.sources["layers"] == "model m"
     assert resolved.sources["lr"] == "flag"

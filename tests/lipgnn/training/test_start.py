@@ -71,7 +71,7 @@ def test_a_model_of_another_network_is_refused(gt, load_for, store):
     first, _ = finished(gt, load_for(gt), store)
     path = store.run(first["run_id"]).best_path
     deeper = gt.with_values(start=start_from(path), layers=3)
-    with pytest.raises(DataError, match="does not fit the network of this run: .*missing"):
+    with pytest.raises(DataError, match=r"does not fit the network of this run: .*missing"):
         finished(deeper, load_for(gt), store, model=path)
 
 
@@ -158,6 +158,6 @@ def test_waiting_can_be_stopped(compressed, load_for, store):
 
 
 def test_a_plain_network_that_diverged_is_not_compressed(compressed, load_for, store):
-    spec = compressed.with_values(lr=1e3, norm="none", epochs=30)
+    spec = compressed.with_values(lr=1e3, norm="none", epochs=30, residual="identity", layers=30, weight_decay=0.0)
     with pytest.raises(RunFailed, match="the network to be compressed, diverged"):
         list(train(spec, load_for(spec), store))
