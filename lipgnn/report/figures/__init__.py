@@ -15,6 +15,7 @@ from lipgnn.report.figures.largest import Largest
 from lipgnn.report.figures.profile import Profile
 from lipgnn.report.figures.reach import Reach
 from lipgnn.report.figures.scatter import Scatter
+from lipgnn.report.figures.size import Size
 
 # A page shows its figures in this order.
 FIGURES: dict[str, Figure] = {
@@ -27,4 +28,6 @@ FIGURES: dict[str, Figure] = {
     "reach": Reach(),
     "horizon": Horizon(),
     "scatter": Scatter(),
+    "size": Size("parameters", "parameters"),
+    "pace": Size("seconds_per_epoch", "seconds per epoch"),
 }
