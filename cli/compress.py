@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import click
 
@@ -12,13 +12,14 @@ from cli import console
 from cli.compress_view import as_dict, show_curve, show_one, to_csv
 from cli.options import debug_option, device_option, json_option, results_option, results_words
 from cli.outputs import OutputFile
-from cli.progress import EpochProgress
+from cli.progress import LayerProgress
 from lipgnn.errors import UsageError
 from lipgnn.files import write_atomic
 from lipgnn.results.store import Store
 
 if TYPE_CHECKING:
-    from lipgnn.compress import Compressor
+    from lipgnn.compress import Compression, Compressor
+    from lipgnn.compress.effect import Effect, Standing
     from lipgnn.tasks.saved import SavedModel
 
 EPILOG = """\b
@@ -79,7 +80,7 @@ def command(
         raise UsageError(f"{str(output)!r} is the model that is to be compressed.", "Choose another file for -o.")
 
     from lipgnn.compress import Compressor
-    from lipgnn.compress.effect import effect_of, standing_of
+    from lipgnn.compress.effect import effect_of, standing_of, uniform_standing
     from lipgnn.evaluate import data_for
     from lipgnn.runtime import choose_device
     from lipgnn.tasks.saved import load_model, save_model
@@ -89,22 +90,25 @@ def command(
     _check_widths(asked, saved)
     data, (chosen, _) = data_for(saved, dataset), choose_device(device)
     found = _compressed(compressor, asked, max_error, quiet=as_json)
-    before = standing_of(saved, data, chosen)
+    before, uniform = (measure(saved, data, chosen) for measure in (standing_of, uniform_standing))
     effects = [effect_of(saved, one, data, chosen) for one in found]
     if output:
         small = found[0].model
         weights = {name: weight.cpu() for name, weight in small.network.state_dict().items()}
         save_model(output, weights, spec=small.spec, dataset=saved)
     if table:
-        write_atomic(table, to_csv(before, effects))
+        write_atomic(table, to_csv([before, uniform], effects))
     shown = {"model": str(path), "dataset": data.name, "fingerprint": data.fingerprint, "device": str(chosen)}
     if as_json:
-        console.print_json({**shown, **as_dict(before, effects), "output": str(output) if output else None})
+        console.print_json({**shown, **as_dict(before, uniform, effects), "output": str(output) if output else None})
         return 0
-    show_one(shown, before, effects[0], saved.spec.width) if len(found) == 1 else show_curve(shown, before, effects)
+    if len(found) == 1:
+        show_one(shown, [before, uniform], effects[0], saved.spec.width)
+    else:
+        show_curve(shown, [before, uniform], effects)
     for written in filter(None, (output, table)):
         console.note(f"Written: {written}")
-    console.print_next(*_next(model, found[0].shared_dim, dataset, output, results))
+    console.print_next(*_next(model, _advised(before, effects), dataset, output, results))
     return 0
 
 
@@ -137,18 +141,27 @@ def _check_widths(widths: list[int], saved: SavedModel) -> None:
         )
 
 
-def _compressed(compressor: Compressor, widths: list[int], max_error: float | None, *, quiet: bool) -> list[Any]:
+def _compressed(
+    compressor: Compressor, widths: list[int], max_error: float | None, *, quiet: bool
+) -> list[Compression]:
     """The compressions that are asked for, with a bar over layers."""
-    layers = compressor.saved.spec.layers
-    with EpochProgress(max(len(widths), 1) * layers, quiet=quiet, every_epoch=False) as bar:
+    with LayerProgress(shown=not quiet) as bar:
 
         def show(done: int, total: int, width: int) -> None:
-            before = widths.index(width) if width in widths else 0
-            bar.update((before * total + done) * layers // total, f"width {width}: {done} of {total} layers")
+            bar(done, total, f"width {width}")
 
-        if max_error is not None:
-            widths = [compressor.least(max_error, show)]
-        return [compressor.at(width, show) for width in widths]
+        asked = widths or [compressor.least(max_error, show)]
+        return [compressor.at(width, show) for width in asked]
+
+
+def _advised(before: Standing, effects: list[Effect]) -> int:
+    """The least width that costs at most a point of validation; the widest where all cost more."""
+    wanted = before.scores["val"]
+    for effect in effects:
+        found = effect.standing.scores["val"]
+        if None not in (wanted, found) and found >= wanted - 0.01:
+            return effect.standing.shared_dim
+    return effects[-1].standing.shared_dim
 
 
 def _next(model: str, width: int, dataset: str | None, output: Path | None, results: Path) -> list[str]:

@@ -26,7 +26,7 @@ COLUMNS = (
 )
 
 
-def as_dict(before: Standing, effects: list[Effect]) -> dict[str, Any]:
+def as_dict(before: Standing, uniform: Standing, effects: list[Effect]) -> dict[str, Any]:
     """All that was found, for JSON."""
     widths = [
         {
@@ -38,20 +38,20 @@ def as_dict(before: Standing, effects: list[Effect]) -> dict[str, Any]:
         }
         for effect in effects
     ]
-    return {"before": asdict(before), "widths": widths}
+    return {"before": asdict(before), "uniform": asdict(uniform), "widths": widths}
 
 
-def to_csv(before: Standing, effects: list[Effect]) -> bytes:
-    """A row for the model as it was, whose heads share nothing, and one for every width."""
+def to_csv(others: list[Standing], effects: list[Effect]) -> bytes:
+    """A row for the model as it was, one for it with uniform attention, and one for every width."""
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(_rows(before, effects))
+    writer.writerows(_rows(others, effects))
     return text.getvalue().encode()
 
 
-def _rows(before: Standing, effects: list[Effect]) -> list[dict[str, Any]]:
-    rows = [_row(before)]
+def _rows(others: list[Standing], effects: list[Effect]) -> list[dict[str, Any]]:
+    rows = [_row(one) for one in others]
     for effect in effects:
         error, change = max(layer.error for layer in effect.layers), max(effect.logit_changes)
         rows.append({**_row(effect.standing), "largest_error": error, "largest_logit_change": change})
@@ -64,7 +64,7 @@ def _row(standing: Standing) -> dict[str, Any]:
     return {"largest_error": None, "largest_logit_change": None, **own, **scores}
 
 
-def show_one(about: dict[str, Any], before: Standing, effect: Effect, full_width: int) -> None:
+def show_one(about: dict[str, Any], others: list[Standing], effect: Effect, full_width: int) -> None:
     """A table by layer and a summary, of one width."""
     rows = [
         (layer.layer, layer.energy, layer.suggested, layer.error, change)
@@ -79,26 +79,28 @@ def show_one(about: dict[str, Any], before: Standing, effect: Effect, full_width
             f"In every layer 99 % of the energy is within width {max(row[2] for row in rows)}.",
         ),
     )
-    after, metric = effect.standing, METRICS[before.metric].words
+    (before, uniform), after = others, effect.standing
+    metric = METRICS[before.metric].words
     facts = [
         ("data set", f"{about['dataset']} ({about['fingerprint']})"),
         ("width", f"{after.shared_dim} of {full_width}"),
         ("parameters", _change(before.parameters, after.parameters)),
         ("query and key", _change(before.query_key_parameters, after.query_key_parameters)),
         *((f"{part} {metric}", _scores(value, after.scores[part])) for part, value in before.scores.items()),
+        ("with uniform attention", f"test {metric} {console.cell(uniform.scores['test'])}"),
     ]
     console.print_panel(about["model"], facts)
 
 
-def show_curve(about: dict[str, Any], before: Standing, effects: list[Effect]) -> None:
+def show_curve(about: dict[str, Any], others: list[Standing], effects: list[Effect]) -> None:
     """Score against size, a row for every width."""
-    rows = [[row[name] for name in COLUMNS if name != "metric"] for row in _rows(before, effects)]
-    rows[0][0] = "heads apart"
+    rows = [[row[name] for name in COLUMNS if name != "metric"] for row in _rows(others, effects)]
+    rows[0][0], rows[1][0] = "heads apart", "uniform attention"
     headings = ("width", "parameters", "query and key", "largest error", "largest change of a logit")
     console.print_table(
         (*headings, "train", "val", "test"),
         rows,
-        title=f"{about['model']} on {about['dataset']}: {METRICS[before.metric].words} against size",
+        title=f"{about['model']} on {about['dataset']}: {METRICS[others[0].metric].words} against size",
     )
 
 

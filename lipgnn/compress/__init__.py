@@ -1,5 +1,5 @@
 """Trained Graph Transformers made smaller: one query and one key projection, shared by all heads of a layer."""
 
-from lipgnn.compress.compression import Compression, Compressor, LayerFacts, compress_model, query_key_parameters
+from lipgnn.compress.compression import Compression, Compressor, LayerFacts, compress_model
 
-__all__ = ["Compression", "Compressor", "LayerFacts", "compress_model", "query_key_parameters"]
+__all__ = ["Compression", "Compressor", "LayerFacts", "compress_model"]

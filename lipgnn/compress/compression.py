@@ -114,7 +114,9 @@ class Compressor:
             else:
                 factors = self._factors(name, own)
                 error = relative_error(self._tensors[name], factors)
-                weights |= {f"{name}.{key}": value for key, value in _shared_maps(conv, factors).items()}
+                weights |= {
+                    f"{name}.{key}": value for key, value in _shared_maps(conv, self._tensors[name], factors).items()
+                }
             weights[f"{name}.scale"] = torch.tensor(conv.out_feats**-0.5, dtype=conv.query.weight.dtype)
             facts.append(self._facts(name, own, error))
         progress(len(self._convs), len(self._convs), width)
@@ -167,14 +169,14 @@ class Compressor:
         return known[width]
 
 
-def query_key_parameters(network: nn.Module) -> int:
-    """How many weights the attention scores of a network of Graph Transformer layers are made of."""
-    parts = ("query", "key", "mixing")
-    return sum(
-        weight.numel()
+def score_weights(network: nn.Module) -> dict[str, nn.Parameter]:
+    """The weights that attention scores are made of, in a network of Graph Transformer layers, by name."""
+    parts = {"query", "key", "mixing"}
+    return {
+        name: weight
         for name, weight in network.named_parameters()
-        if name.startswith("blocks.") and any(part in parts for part in name.split("."))
-    )
+        if name.startswith("blocks.") and parts & set(name.split("."))
+    }
 
 
 def _check(spec: RunSpec) -> None:
@@ -208,10 +210,9 @@ def _blocks(conv: TransformerConv) -> torch.Tensor:
     return own.repeat_interleave(conv.out_feats, dim=1)
 
 
-def _shared_maps(conv: TransformerConv, factors: Factors) -> dict[str, torch.Tensor]:
+def _shared_maps(conv: TransformerConv, tensor: ScoreTensor, factors: Factors) -> dict[str, torch.Tensor]:
     """The weights of the shared maps, in the type of the layer's."""
-    lengths = [torch.linalg.vector_norm(linear.weight.detach().double()) for linear in (conv.query, conv.key)]
-    ratio = (lengths[0] / lengths[1]).sqrt() if min(lengths) > 0 else 1.0
+    ratio = _ratios(tensor, factors).sqrt()
     sides = {"query": factors.query * ratio, "key": factors.key / ratio}
     parts = {"mixing": factors.mixing}
     features = conv.query.in_features
@@ -222,3 +223,15 @@ def _shared_maps(conv: TransformerConv, factors: Factors) -> dict[str, torch.Ten
             bias = side[features:].flatten()
             parts[f"{name}.bias"] = bias if len(bias) else side.new_zeros(factors.width)
     return {name: part.to(conv.query.weight.dtype).contiguous() for name, part in parts.items()}
+
+
+def _ratios(tensor: ScoreTensor, factors: Factors) -> torch.Tensor:
+    """How long queries are beside keys in the heads that use a component, (R,).
+
+    It is the geometric mean of ‖Q_h‖ / ‖K_h‖ over the heads, with weights m_hr², so that heads apart keep theirs.
+    """
+    query, key = (torch.linalg.vector_norm(maps, dim=(1, 2)) for maps in (tensor.query, tensor.key))
+    usable = (query > 0) & (key > 0)
+    logarithms = torch.where(usable, query / torch.where(usable, key, 1.0), 1.0).log()  # (H,)
+    weights = factors.mixing.square()
+    return ((logarithms @ weights) / weights.sum(dim=0).clamp(min=torch.finfo(weights.dtype).tiny)).exp()
