@@ -57,6 +57,19 @@ def test_the_full_width_loses_nothing(invoke, run):
     assert {layer["error"] for layer in width["layers"]} == {0.0}
 
 
+def test_half_of_queries_and_keys_do_where_attention_is_all(invoke):
+    """Eight layers that have learned to find a leaf of a tree, which nothing but attention can do."""
+    options = ("--preset", "sums", "--norm", "none", "--hidden", 8, "--heads", 4, "--select", "train_score")
+    trained = ("train", "--dataset", "trees:2", "--model", "gt", "--layers", 8, "--epochs", 100, *options, *QUIET)
+    run = json.loads(invoke(*trained)[1])["run_id"]
+    for fit in ("weights", "data"):
+        found = json.loads(invoke("compress", run, "--shared-dim", 14, "--fit", fit, "--json")[1])
+        before, uniform, (half,) = found["before"], found["uniform"], found["widths"]
+        assert half["query_key_parameters"] <= before["query_key_parameters"] / 2
+        assert uniform["scores"]["train"] < 0.5 < 0.95 < before["scores"]["train"]
+        assert half["scores"]["train"] >= before["scores"]["train"] - 0.01
+
+
 def test_several_widths_are_a_curve(invoke, run, tmp_path):
     code, out, err = invoke("compress", run, "--shared-dim", "9,3,6", "--csv", "curve.csv")
     assert code == 0 and "Written: curve.csv" in err
