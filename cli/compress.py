@@ -12,20 +12,20 @@ from cli import console
 from cli.compress_view import as_dict, show_curve, show_one, to_csv
 from cli.options import debug_option, device_option, json_option, results_option, results_words
 from cli.outputs import OutputFile
-from cli.progress import EpochProgress
+from cli.progress import LayerProgress
 from lipgnn.errors import UsageError
 from lipgnn.files import write_atomic
 from lipgnn.results.store import Store
 
 if TYPE_CHECKING:
-    from lipgnn.compress import Compressor
+    from lipgnn.compress.curve import Curve
     from lipgnn.tasks.saved import SavedModel
 
 EPILOG = """\b
 Examples:
   lipgnn compress 3f2a --shared-dim 32
   lipgnn compress 3f2a --shared-dim 8,16,32,48,64 --csv curve.csv
-  lipgnn compress 3f2a --max-error 0.05 -o small.safetensors
+  lipgnn compress 3f2a --max-error 0.05 --fit data -o small.safetensors
   lipgnn evaluate small.safetensors
 """
 
@@ -45,6 +45,13 @@ Examples:
     metavar="X",
     help="Take the least width at which the relative error of no layer is above X.",
 )
+@click.option(
+    "--fit",
+    type=click.Choice(("weights", "data")),
+    default="weights",
+    show_default=True,
+    help="Come as near as possible to the weights of queries and keys, or to the scores that they give on the data.",
+)
 @click.option("-o", "--output", type=OutputFile(), metavar="FILE", help="Write the compressed model into this file.")
 @click.option("--dataset", metavar="NAME", help="Measure on another data set of the same shape.")
 @click.option("--csv", "table", type=OutputFile(), metavar="FILE", help="Write score against size into this file.")
@@ -56,6 +63,7 @@ def command(
     model: str,
     widths: str | None,
     max_error: float | None,
+    fit: str,
     output: Path | None,
     dataset: str | None,
     table: Path | None,
@@ -78,33 +86,23 @@ def command(
     if output and output.exists() and output.samefile(path):
         raise UsageError(f"{str(output)!r} is the model that is to be compressed.", "Choose another file for -o.")
 
-    from lipgnn.compress import Compressor
-    from lipgnn.compress.effect import effect_of, standing_of
     from lipgnn.evaluate import data_for
     from lipgnn.runtime import choose_device
-    from lipgnn.tasks.saved import load_model, save_model
+    from lipgnn.tasks.saved import load_model
 
     saved = load_model(path)
-    compressor = Compressor(saved)
     _check_widths(asked, saved)
     data, (chosen, _) = data_for(saved, dataset), choose_device(device)
-    found = _compressed(compressor, asked, max_error, quiet=as_json)
-    before = standing_of(saved, data, chosen)
-    effects = [effect_of(saved, one, data, chosen) for one in found]
-    if output:
-        small = found[0].model
-        weights = {name: weight.cpu() for name, weight in small.network.state_dict().items()}
-        save_model(output, weights, spec=small.spec, dataset=saved)
-    if table:
-        write_atomic(table, to_csv(before, effects))
+    found = _curve(saved, data, chosen, widths=asked, max_error=max_error or 0.0, fit=fit, quiet=as_json)
+    _write(found, output, table)
     shown = {"model": str(path), "dataset": data.name, "fingerprint": data.fingerprint, "device": str(chosen)}
     if as_json:
-        console.print_json({**shown, **as_dict(before, effects), "output": str(output) if output else None})
+        console.print_json({**shown, **as_dict(found), "output": str(output) if output else None})
         return 0
-    show_one(shown, before, effects[0], saved.spec.width) if len(found) == 1 else show_curve(shown, before, effects)
+    (show_one if len(found.effects) == 1 else show_curve)(shown, found)
     for written in filter(None, (output, table)):
         console.note(f"Written: {written}")
-    console.print_next(*_next(model, found[0].shared_dim, dataset, output, results))
+    console.print_next(*_next(model, found, dataset, output, results))
     return 0
 
 
@@ -129,31 +127,41 @@ def _asked_widths(widths: str | None, max_error: float | None) -> list[int]:
 
 
 def _check_widths(widths: list[int], saved: SavedModel) -> None:
-    spec = saved.spec
-    if widths and widths[-1] > spec.width:
+    from lipgnn.compress import check_compressible
+
+    check_compressible(saved.spec)
+    full = saved.spec.width
+    if widths and widths[-1] > full:
         raise UsageError(
-            f"--shared-dim must be at most heads × hidden = {spec.width} of this model, got {widths[-1]}.",
-            f"At {spec.width} nothing is lost, and below that the model gets smaller.",
+            f"--shared-dim must be at most heads × hidden = {full} of this model, got {widths[-1]}.",
+            f"At {full} nothing is lost, and below that the model gets smaller.",
         )
 
 
-def _compressed(compressor: Compressor, widths: list[int], max_error: float | None, *, quiet: bool) -> list[Any]:
-    """The compressions that are asked for, with a bar over layers."""
-    layers = compressor.saved.spec.layers
-    with EpochProgress(max(len(widths), 1) * layers, quiet=quiet, every_epoch=False) as bar:
+def _curve(*what: Any, quiet: bool, **options: Any) -> Curve:
+    """Score against size, with a bar over layers on the way."""
+    from lipgnn.compress.curve import curve
 
-        def show(done: int, total: int, width: int) -> None:
-            before = widths.index(width) if width in widths else 0
-            bar.update((before * total + done) * layers // total, f"width {width}: {done} of {total} layers")
-
-        if max_error is not None:
-            widths = [compressor.least(max_error, show)]
-        return [compressor.at(width, show) for width in widths]
+    with LayerProgress(shown=not quiet) as bar:
+        return curve(*what, **options, progress=lambda done, total, width: bar(done, total, f"width {width}"))
 
 
-def _next(model: str, width: int, dataset: str | None, output: Path | None, results: Path) -> list[str]:
+def _write(found: Curve, output: Path | None, table: Path | None) -> None:
+    from lipgnn.tasks.saved import save_model
+
+    if output:
+        small = found.compressions[0].model
+        weights = {name: weight.cpu() for name, weight in small.network.state_dict().items()}
+        save_model(output, weights, spec=small.spec, dataset=small)
+    if table:
+        write_atomic(table, to_csv(found))
+
+
+def _next(model: str, found: Curve, dataset: str | None, output: Path | None, results: Path) -> list[str]:
     if output:
         return [shlex.join(["lipgnn", verb, str(output)]) for verb in ("evaluate", "diagnose")]
+    width = found.advised
     words = ["lipgnn", "compress", model, "--shared-dim", str(width), "-o", f"shared-{width}.safetensors"]
+    words += ["--fit", found.fit] if found.fit != "weights" else []
     words += ["--dataset", dataset] if dataset else []
     return [shlex.join([*words, *results_words(results)])]

@@ -11,12 +11,14 @@ from cli import console
 from lipgnn.catalog import METRICS
 
 if TYPE_CHECKING:
-    from lipgnn.compress.effect import Effect, Standing
+    from lipgnn.compress.curve import Curve
+    from lipgnn.compress.effect import Standing
 
 COLUMNS = (
     "shared_dim",
     "parameters",
     "query_key_parameters",
+    "fit",
     "largest_error",
     "largest_logit_change",
     "metric",
@@ -26,7 +28,10 @@ COLUMNS = (
 )
 
 
-def as_dict(before: Standing, effects: list[Effect]) -> dict[str, Any]:
+_FITTED = {"weights": "the weights of queries and keys", "data": "the scores on the data"}
+
+
+def as_dict(found: Curve) -> dict[str, Any]:
     """All that was found, for JSON."""
     widths = [
         {
@@ -36,36 +41,38 @@ def as_dict(before: Standing, effects: list[Effect]) -> dict[str, Any]:
                 for layer, change in zip(effect.layers, effect.logit_changes, strict=True)
             ],
         }
-        for effect in effects
+        for effect in found.effects
     ]
-    return {"before": asdict(before), "widths": widths}
+    return {"fit": found.fit, "before": asdict(found.before), "uniform": asdict(found.uniform), "widths": widths}
 
 
-def to_csv(before: Standing, effects: list[Effect]) -> bytes:
-    """A row for the model as it was, whose heads share nothing, and one for every width."""
+def to_csv(found: Curve) -> bytes:
+    """A row for the model as it was, one for it with uniform attention, and one for every width."""
     text = io.StringIO(newline="")
     writer = csv.DictWriter(text, COLUMNS, lineterminator="\n")
     writer.writeheader()
-    writer.writerows(_rows(before, effects))
+    writer.writerows(_rows(found))
     return text.getvalue().encode()
 
 
-def _rows(before: Standing, effects: list[Effect]) -> list[dict[str, Any]]:
-    rows = [_row(before)]
-    for effect in effects:
+def _rows(found: Curve) -> list[dict[str, Any]]:
+    rows = [_row(found.before), _row(found.uniform)]
+    for effect in found.effects:
         error, change = max(layer.error for layer in effect.layers), max(effect.logit_changes)
-        rows.append({**_row(effect.standing), "largest_error": error, "largest_logit_change": change})
+        own = {"fit": found.fit, "largest_error": error, "largest_logit_change": change}
+        rows.append({**_row(effect.standing), **own})
     return rows
 
 
 def _row(standing: Standing) -> dict[str, Any]:
     own = {name: value for name, value in asdict(standing).items() if name in COLUMNS}
     scores = {f"{part}_score": value for part, value in standing.scores.items()}
-    return {"largest_error": None, "largest_logit_change": None, **own, **scores}
+    return {**dict.fromkeys(COLUMNS), **own, **scores}
 
 
-def show_one(about: dict[str, Any], before: Standing, effect: Effect, full_width: int) -> None:
+def show_one(about: dict[str, Any], found: Curve) -> None:
     """A table by layer and a summary, of one width."""
+    (effect,) = found.effects
     rows = [
         (layer.layer, layer.energy, layer.suggested, layer.error, change)
         for layer, change in zip(effect.layers, effect.logit_changes, strict=True)
@@ -75,30 +82,35 @@ def show_one(about: dict[str, Any], before: Standing, effect: Effect, full_width
         rows,
         title=f"Shared queries and keys of width {effect.standing.shared_dim}",
         below=(
-            "Energy is the share of the stacked heads that as many dimensions hold; a change is of log attention.",
+            "Energy is the share of the stacked heads that as many dimensions hold; a logit is the log of a weight.",
             f"In every layer 99 % of the energy is within width {max(row[2] for row in rows)}.",
+            f"The relative error is that of {_FITTED[found.fit]}.",
         ),
     )
-    after, metric = effect.standing, METRICS[before.metric].words
+    before, after, metric = found.before, effect.standing, METRICS[found.before.metric].words
+    full = found.compressions[0].model.spec.width
     facts = [
         ("data set", f"{about['dataset']} ({about['fingerprint']})"),
-        ("width", f"{after.shared_dim} of {full_width}"),
+        ("width", f"{after.shared_dim} of {full}"),
         ("parameters", _change(before.parameters, after.parameters)),
         ("query and key", _change(before.query_key_parameters, after.query_key_parameters)),
         *((f"{part} {metric}", _scores(value, after.scores[part])) for part, value in before.scores.items()),
+        ("uniform attention", f"test {metric} {console.cell(found.uniform.scores['test'])}"),
     ]
     console.print_panel(about["model"], facts)
 
 
-def show_curve(about: dict[str, Any], before: Standing, effects: list[Effect]) -> None:
+def show_curve(about: dict[str, Any], found: Curve) -> None:
     """Score against size, a row for every width."""
-    rows = [[row[name] for name in COLUMNS if name != "metric"] for row in _rows(before, effects)]
-    rows[0][0] = "heads apart"
+    left_out = ("fit", "metric")
+    rows = [[value for name, value in row.items() if name not in left_out] for row in _rows(found)]
+    rows[0][0], rows[1][0] = "heads apart", "uniform attention"
     headings = ("width", "parameters", "query and key", "largest error", "largest change of a logit")
     console.print_table(
         (*headings, "train", "val", "test"),
         rows,
-        title=f"{about['model']} on {about['dataset']}: {METRICS[before.metric].words} against size",
+        title=f"{about['model']} on {about['dataset']}: {METRICS[found.before.metric].words} against size",
+        below=(f"The relative error is that of {_FITTED[found.fit]}; a logit is the log of an attention weight.",),
     )
 
 

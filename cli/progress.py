@@ -165,3 +165,34 @@ class StatusLine:
     def __call__(self, text: str) -> None:
         if self.live:
             self.live.update(Text(clean(text), no_wrap=True, overflow="ellipsis"), refresh=True)
+
+
+class LayerProgress:
+    """A bar over the layers of a network, on a terminal; nothing elsewhere.
+
+    Called with how many layers are done, of how many, and what is done to them.
+
+    Parameters
+    ----------
+    shown : whether to show anything at all.
+    """
+
+    def __init__(self, *, shown: bool):
+        console = err()
+        columns = (TextColumn("{task.description}: {task.completed} of {task.total} layers"), BarColumn())
+        self.bar = Progress(*columns, console=console, transient=True)
+        self.task = self.bar.add_task("", total=None)
+        self.live = console.is_terminal and shown
+
+    def __enter__(self) -> LayerProgress:
+        if self.live:
+            self.bar.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self.live:
+            self.bar.stop()
+
+    def __call__(self, done: int, total: int, what: str) -> None:
+        if self.live:
+            self.bar.update(self.task, description=clean(what), completed=done, total=total)

@@ -94,7 +94,7 @@ def decompose(
     small = ScoreTensor(small.query / length**0.5, small.key / length**0.5)  # of length 1
     draw = torch.Generator().manual_seed(seed)
     drawn = [_drawn(small, width, draw) for _ in range(_DRAWN)]
-    starts = [_extended(small, None, width), _leading(small, drawn[0]), *drawn]
+    starts = [_extended(small, None, width), _diagonal(small, width, draw), _leading(small, drawn[0]), *drawn]
     if start is not None:
         inside = Factors(basis_q.mT @ start.query, start.mixing / length, basis_k.mT @ start.key)
         starts.append(_extended(small, inside.balanced(), width))
@@ -171,6 +171,26 @@ def _padded(first: Factors, second: Factors, width: int) -> Factors:
     both = ((first.query, second.query), (first.mixing, second.mixing), (first.key, second.key))
     joined = (torch.cat(pair, dim=1) for pair in both)
     return Factors(*(torch.nn.functional.pad(part, (0, width - part.shape[1])) for part in joined))
+
+
+def _diagonal(tensor: ScoreTensor, width: int, draw: torch.Generator) -> Factors:
+    """The vectors that diagonalize two random mixtures of the heads, within the leading dimensions of both sides.
+
+    Where the tensor is a sum of no more components than it has dimensions, these are its components. Mixtures
+    A = Q D_A Kᵀ and B = Q D_B Kᵀ then share Q, the eigenvectors of A B⁻¹ = Q D_A D_B⁻¹ Q⁻¹.
+
+    Reference: Leurgans, Ross & Abel, "A Decomposition for Three-Way Arrays", SIAM J. Matrix Anal. Appl., 1993.
+    """
+    rank = min(width, tensor.query.shape[2], tensor.key.shape[2])
+    left, right = tensor.leading(rank)
+    heads = torch.stack([left.mT @ tensor.head(h) @ right for h in range(tensor.heads)])  # (H, r, r)
+    first, second = torch.einsum("ah,hrs->ars", torch.randn(2, len(heads), generator=draw, dtype=heads.dtype), heads)
+    values, vectors = torch.linalg.eig(first @ torch.linalg.pinv(second))
+    # Of a pair of complex vectors, which noise may bring, the real and the imaginary part span the same.
+    query = torch.where(values.imag < 0, vectors.imag, vectors.real)
+    key = (torch.linalg.pinv(query) @ second).mT
+    mixing = (torch.linalg.pinv(query) @ heads @ torch.linalg.pinv(key).mT).diagonal(dim1=1, dim2=2)
+    return _extended(tensor, Factors(left @ query, mixing, right @ key), width)
 
 
 def _leading(tensor: ScoreTensor, drawn: Factors) -> Factors:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import copy
+from dataclasses import dataclass, replace
 
 import torch
+from torch import nn
 
-from lipgnn.compress.compression import Compression, LayerFacts, query_key_parameters
+from lipgnn.compress.compression import Compression, LayerFacts, score_weights
 from lipgnn.evaluate import evaluate
 from lipgnn.tasks import TaskData, find_task
 from lipgnn.tasks.saved import SavedModel
@@ -18,7 +20,7 @@ class Standing:
 
     Attributes
     ----------
-    shared_dim : the width of its shared queries and keys; None of a model with queries and keys for every head.
+    shared_dim : the width of its shared queries and keys; None where every head has its own, 0 where there are none.
     parameters, query_key_parameters : all of its weights, and those that attention scores are made of.
     metric, scores : the metric, and its value on train, val and test.
     """
@@ -49,8 +51,22 @@ class Effect:
 def standing_of(saved: SavedModel, data: TaskData, device: torch.device, shared_dim: int | None = None) -> Standing:
     """A model on data; the network goes to the device."""
     found = evaluate(saved, data, device)
-    weights = sum(weight.numel() for weight in saved.network.parameters())
-    return Standing(shared_dim, weights, query_key_parameters(saved.network), found.metric, found.accuracy)
+    everything, of_scores = saved.network.parameters(), score_weights(saved.network).values()
+    sizes = (sum(weight.numel() for weight in weights) for weights in (everything, of_scores))
+    return Standing(shared_dim, *sizes, found.metric, found.accuracy)
+
+
+def uniform_standing(saved: SavedModel, data: TaskData, device: torch.device) -> Standing:
+    """The model with the same attention for all neighbours: what it would be without its queries and keys.
+
+    Where it scores as well as the model does, a compression that loses nothing has shown nothing.
+    """
+    network = copy.deepcopy(saved.network)
+    for name, weight in score_weights(network).items():
+        if "query" in name.split("."):
+            nn.init.zeros_(weight)
+    found = standing_of(replace(saved, network=network), data, device, shared_dim=0)
+    return replace(found, parameters=found.parameters - found.query_key_parameters, query_key_parameters=0)
 
 
 def effect_of(before: SavedModel, compression: Compression, data: TaskData, device: torch.device) -> Effect:
@@ -80,6 +96,6 @@ def logit_changes(before: SavedModel, after: SavedModel, data: TaskData, device:
     return changes
 
 
-def _logits(block: torch.nn.Module, graph: object, x: torch.Tensor) -> torch.Tensor:
+def _logits(block: nn.Module, graph: object, x: torch.Tensor) -> torch.Tensor:
     weights = block.attention(graph, x)
     return weights.clamp(min=torch.finfo(weights.dtype).tiny).log()

@@ -71,7 +71,7 @@ class ScoreTensor:
         """
         values = torch.linalg.eigvalsh(self._squares(self.query, self.key)).flip(0).clamp(min=0)
         total = values.sum()
-        return values.cumsum(0) / total if total > 0 else torch.ones_like(values)
+        return (values.cumsum(0) / total).clamp(max=1) if total > 0 else torch.ones_like(values)
 
     def leading(self, width: int) -> tuple[torch.Tensor, torch.Tensor]:
         """The leading dimensions of [T_1 … T_H] (F_q, ≤ width), and of its likeness for keys (F_k, ≤ width)."""

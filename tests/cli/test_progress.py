@@ -5,7 +5,7 @@ import io
 import pytest
 from rich.console import Console
 
-from cli.progress import ByteProgress, EpochProgress, StatusLine
+from cli.progress import ByteProgress, EpochProgress, LayerProgress, StatusLine
 
 
 def test_the_status_line_is_for_terminals(capsys, monkeypatch):
@@ -74,3 +74,15 @@ def test_bytes_on_a_terminal_are_a_bar(monkeypatch):
     with ByteProgress(4_000_000) as progress:
         progress(1_000_000)
     assert "1.0/4.0 MB" in screen.getvalue()
+
+
+@pytest.mark.parametrize("shown", [True, False])
+def test_a_bar_over_layers_is_for_terminals(capsys, monkeypatch, shown):
+    with LayerProgress(shown=shown) as tell:
+        tell(1, 4, "width 8")
+    assert capsys.readouterr().err == ""
+    screen = io.StringIO()
+    monkeypatch.setattr("cli.progress.err", lambda: Console(file=screen, force_terminal=True, width=80))
+    with LayerProgress(shown=shown) as tell:
+        tell(1, 4, "width 8")
+    assert ("width 8: 1 of 4 layers" in screen.getvalue()) == shown

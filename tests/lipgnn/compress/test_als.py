@@ -32,11 +32,11 @@ def test_a_planted_rank_is_found(planted, dense, seed):
     assert relative_error(tensor, found) == pytest.approx(dense_error(tensor, found, dense), rel=1e-6, abs=1e-12)
 
 
-@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("seed", range(2))
 def test_warm_starts_never_make_it_worse(drawn, dense, seed):
     """K4: the error does not grow with the width."""
     tensor, before, start = drawn(seed), 1.0, None
-    for width in range(1, 12):
+    for width in (1, 2, 3, 5, 8, 11):
         start = decompose(tensor, width, start=start)
         error = dense_error(tensor, start, dense)
         assert error <= before + 1e-9
