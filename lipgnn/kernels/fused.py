@@ -13,10 +13,17 @@ from torch.autograd.function import FunctionCtx
 
 from lipgnn.kernels import native
 from lipgnn.kernels.adjacency import Adjacency
-from lipgnn.kernels.checks import check_additive, check_dot_product, check_dynamic, check_numbers
+from lipgnn.kernels.checks import (
+    check_additive,
+    check_dot_product,
+    check_dynamic,
+    check_numbers,
+    check_shared_product,
+)
 from lipgnn.kernels.native import VECTOR_HEADS
 from lipgnn.kernels.once import differentiable_once
-from lipgnn.kernels.steps import AdditiveStep, DotProductStep, DynamicStep, Step
+from lipgnn.kernels.step import Step
+from lipgnn.kernels.steps import AdditiveStep, DotProductStep, DynamicStep, SharedProductStep
 from lipgnn.runtime import dgl
 
 # The width from which vectors along the width are faster than along the heads (`lipgnn bench attention`).
@@ -154,6 +161,46 @@ def dynamic(
     return _Attend.apply(DynamicStep, adjacency, settings, key, query, attn, bias, edge_weight)
 
 
+def shared_product(
+    graph: dgl.DGLGraph,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    mixing: torch.Tensor,
+    value: torch.Tensor,
+    *,
+    scale: float,
+    kappa: float | None,
+    dropout: float,
+    seed: int,
+    edge_weight: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """y_i = Σ_j w_ij α_ij v_j with the scores s Σ_r m_hr q_ir k_jr, or those of `DotProductLipschitzNorm` per node.
+
+    Parameters
+    ----------
+    query : (M, D̃), of the targets, for all heads.
+    key : (N, D̃), of the sources, for all heads.
+    mixing : m_h of every head, (H, D̃).
+    value : (N, H, D), of the sources; in memory with the heads or the width fastest.
+    scale : s, of scores without the norm.
+    kappa, dropout, seed, edge_weight : as for `additive`.
+
+    Returns
+    -------
+    (M, H, D).
+
+    Raises
+    ------
+    DataError : features that do not fit the graph or each other.
+    UsageError : a type or number that cannot be computed with.
+    """
+    adjacency = Adjacency.of(graph)
+    check_shared_product(adjacency, query, key, mixing, value, edge_weight)
+    check_numbers(kappa=kappa, dropout=dropout)
+    settings = {"kappa": kappa, "scale": scale, "dropout": dropout, "seed": seed}
+    return _Attend.apply(SharedProductStep, adjacency, settings, query, key, mixing, value, edge_weight)
+
+
 def additive_spread(
     graph: dgl.DGLGraph,
     z: torch.Tensor,
@@ -199,6 +246,24 @@ def dynamic_spread(
     return DynamicStep(
         adjacency, key, query, attn, None, None, kappa=kappa, slope=negative_slope, dropout=0.0, seed=0
     ).spread()
+
+
+def shared_product_spread(
+    graph: dgl.DGLGraph,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    mixing: torch.Tensor,
+    value: torch.Tensor,
+    *,
+    scale: float,
+    kappa: float | None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The same of the attention of `shared_product`."""
+    adjacency = Adjacency.of(graph)
+    check_shared_product(adjacency, query, key, mixing, value)
+    check_numbers(kappa=kappa)
+    numbers = {"kappa": kappa, "scale": scale, "dropout": 0.0, "seed": 0}
+    return SharedProductStep(adjacency, query, key, mixing, value, None, **numbers).spread()
 
 
 class _Attend(torch.autograd.Function):

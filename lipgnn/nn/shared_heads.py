@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -10,7 +11,7 @@ from torch import nn
 
 from lipgnn.catalog import MIXING_INITS, SHARED_PRODUCT, check_name
 from lipgnn.errors import UsageError
-from lipgnn.kernels import affine
+from lipgnn.kernels import affine, fused
 from lipgnn.nn.dot_product import DotProductConv
 from lipgnn.nn.ends import Ends
 from lipgnn.nn.linear_map import LinearMap
@@ -91,8 +92,17 @@ class SharedHeadsConv(DotProductConv):
         with torch.no_grad():
             self.mixing.copy_(own.repeat_interleave(self.shared_dim // self.num_heads, dim=1))
 
-    def kernel_on(self, device: torch.device) -> None:
-        """None: the reference computes these scores."""
+    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, ends: Ends, **more: Any) -> torch.Tensor:
+        return kernel.shared_product(graph, **self._arguments(kernel, ends), **more)
+
+    def _fused_spread(self, graph: dgl.DGLGraph, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
+        return fused.shared_product_spread(graph, **self._arguments(fused, ends))
+
+    def _arguments(self, kernel: ModuleType, ends: Ends) -> dict[str, torch.Tensor | float | None]:
+        heads_fastest = kernel.heads_fastest(self.num_heads, self.out_feats)
+        query, key, value = self._projected(ends, heads_fastest=heads_fastest)
+        features = {"query": query, "key": key, "mixing": self.mixing, "value": value}
+        return {**features, "scale": self.scale.item(), "kappa": self._kappa}
 
     def _projected(self, ends: Ends, *, heads_fastest: bool) -> list[torch.Tensor]:
         """Query (M, D̃) of the targets, key (N, D̃) and value (N, H, D) of the sources."""

@@ -9,7 +9,7 @@
 //   t_i = sum_j p_ij d_ij,   dx_ij = p_ij (d_ij - t_i),   dq_i = f_i s_i sum_j dx_ij k_j + ...,   dk_j = sum_i dx_ij f_i s_i q_i + ...
 #pragma once
 
-#include "attention.h"
+#include "product_attention.h"
 
 namespace lipgnn {
 
@@ -43,19 +43,16 @@ struct DotProduct {
 };
 
 template <typename Rows>
-class DotProductAttention : Attention<Rows> {
-  using Base = Attention<Rows>;
-  using typename Base::M;
+class DotProductAttention : ProductAttention<Rows, DotProduct<typename Rows::T>> {
+  using Base = ProductAttention<Rows, DotProduct<typename Rows::T>>;
   using typename Base::T;
   using typename Base::V;
-  using Base::graph_, Base::rows_, Base::scaled_, Base::size_, Base::padded_, Base::L, Base::keep, Base::save;
-  static constexpr int G = Rows::G;
-  static constexpr int kBlock = 16;  // edges whose scores are computed before any of them is used
+  using Base::a_, Base::graph_, Base::rows_, Base::scaled_, Base::size_, Base::padded_, Base::L, Base::G, Base::kBlock;
+  using Base::own_length, Base::lengths, Base::target, Base::target_size, Base::highest_at, Base::base_at;
+  using Base::kept_first, Base::kept_second, Base::brought_to, Base::keep, Base::save, Base::weigh;
 
  public:
-  explicit DotProductAttention(const DotProduct<T>& arrays)
-      : Base(arrays.graph, arrays.heads, arrays.width, arrays.dropout, arrays.seed, arrays.edge_weight), a_(arrays),
-        plain_factor_(T(1 / std::sqrt(double(arrays.width)))) {}
+  explicit DotProductAttention(const DotProduct<T>& arrays) : Base(arrays, 1 / std::sqrt(double(arrays.width))) {}
 
   void forward() const {
     if (a_.normalize) {
@@ -71,22 +68,11 @@ class DotProductAttention : Attention<Rows> {
     for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { targets(first, end); });
     if (a_.grad_edge_weight)
       for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { edges(first, end); });
-    for (int which = 0; a_.normalize && which < 2; ++which)
-      this->bring_to_longest(brought_to(which), a_.longest + which * padded_, 2 * padded_, a_.grad_length + which * padded_,
-                             2 * padded_);
+    if (a_.normalize) this->bring_lengths();
     for_pieces(graph_.outgoing, graph_.threads, [&](int64_t, int64_t first, int64_t end) { sources(first, end); });
   }
 
  private:
-  T* own_length(int64_t node) const { return a_.query_length + node * padded_; }
-  T* lengths(int64_t node) const { return a_.length + node * 2 * padded_; }
-  T* target(int64_t node) const { return a_.target + node * target_size(); }
-  size_t target_size() const { return (2 + 2 * a_.normalize + 2 * a_.shift) * padded_; }
-  size_t highest_at() const { return (2 + 2 * a_.normalize) * padded_; }
-  size_t base_at() const { return (3 + 2 * a_.normalize) * padded_; }
-  V kept_first(const T* at) const { return a_.normalize ? load<V>(at + 2 * padded_) : fill<T, L>(1); }
-  V kept_second(const T* at) const { return a_.normalize ? load<V>(at + 3 * padded_) : fill<T, L>(plain_factor_); }
-  T* brought_to(int which) const { return a_.grad_longest + which * padded_ * graph_.num_sources; }
   const T* query(int64_t node) const { return a_.query + node * size_; }
   const T* key(int64_t node) const { return a_.key + node * size_; }
   const T* value(int64_t node) const { return a_.value + node * size_; }
@@ -119,7 +105,7 @@ class DotProductAttention : Attention<Rows> {
     typename Rows::Row scaled(size_), sum(size_);
     for (int64_t i = first; i < end; ++i) {
       const int64_t begin = order.start[i], stop = order.start[i + 1];
-      find_factors(i, begin, stop, first_factor, second_factor);
+      this->find_factors(i, begin, stop, first_factor, second_factor);
       rows_.copy(scaled.data(), query(i));
       rows_.scale(scaled.data(), first_factor);
       rows_.clear(sum.data());
@@ -130,7 +116,7 @@ class DotProductAttention : Attention<Rows> {
       for (int64_t block = begin; block < stop; block += kBlock) {
         const int64_t last = block + kBlock < stop ? block + kBlock : stop;
         score(scaled.data(), second_factor, block, last, scores.data());
-        if (a_.shift) raise(scores.data(), last - block, highest, total, sum.data());
+        if (a_.shift) this->raise(scores.data(), last - block, highest, total, sum.data());
         for (int64_t e = block; e < last; ++e) {
           for (int g = 0; g < rows_.groups(); ++g) {
             const V p = exponential<T, L>(load<V>(scores.data() + (e - block) * padded_ + g * L) - highest[g]);
@@ -161,51 +147,6 @@ class DotProductAttention : Attention<Rows> {
       for (int g = 0; g < rows_.groups(); ++g) score[g] *= factor[g];
       save(scores + (e - block) * padded_, score);
     }
-  }
-
-  void raise(const T* scores, int64_t count, V* highest, V* total, T* sum) const {
-    V down[G];
-    for (int g = 0; g < rows_.groups(); ++g) {
-      V top = highest[g];
-      for (int64_t k = 0; k < count; ++k) top = larger(top, load<V>(scores + k * padded_ + g * L));
-      down[g] = exponential<T, L>(highest[g] - top);
-      total[g] *= down[g];
-      highest[g] = top;
-    }
-    rows_.scale(sum, down);
-  }
-
-  // f_i and s_i, kept for backward with the numbers of the longest neighbours.
-  void find_factors(int64_t i, int64_t begin, int64_t stop, V* first_factor, V* second_factor) const {
-    for (int g = 0; g < rows_.groups(); ++g) {
-      const size_t at = g * L;
-      first_factor[g] = fill<T, L>(1);
-      second_factor[g] = fill<T, L>(plain_factor_);
-      if (a_.normalize) {
-        V longest[2];
-        for (int which = 0; which < 2; ++which) {
-          M number;
-          this->find_longest(a_.length + which * padded_ + at, 2 * padded_, begin, stop, longest + which, &number);
-          this->save_numbers(a_.longest + (i * 2 + which) * padded_ + at, number);
-          store(a_.longest_length + (i * 2 + which) * padded_ + at, longest[which]);
-        }
-        first_factor[g] = 1 / nonzero<T, L>(second_of(load<V>(own_length(i) + at), longest));
-        second_factor[g] = 1 / nonzero<T, L>(larger(longest[0], longest[1])) / T(a_.kappa);
-        store(target(i) + 2 * padded_ + at, first_factor[g]);
-        store(target(i) + 3 * padded_ + at, second_factor[g]);
-      }
-    }
-  }
-
-  // max{u v, u w, v w} is the larger of v and w times this.
-  static V second_of(V query, const V* longest) {
-    return larger(query, longest[0] < longest[1] ? longest[0] : longest[1]);
-  }
-
-  // The weight of an edge from its score. Where scores are not bounded, the last digit of one can be more than exp can
-  // bear: it must be what forward found, to the bit.
-  V weigh(const T* at, V x) const {
-    return exponential<T, L>(a_.shift ? rounded(x) - load<V>(at + highest_at()) : x) * load<V>(at);
   }
 
   void measure_spread(int64_t first, int64_t end) const {
@@ -295,7 +236,7 @@ class DotProductAttention : Attention<Rows> {
       rows_.add(gains.data(), d, slopes.data());
       rows_.scale(gains.data(), weight);
       if (a_.normalize) {
-        for (int g = 0; g < rows_.groups(); ++g) d[g] = to_lengths(i, g * L, t[g] * bends[g] - turns[g]);
+        for (int g = 0; g < rows_.groups(); ++g) d[g] = this->to_lengths(i, g * L, t[g] * bends[g] - turns[g]);
         this->add_length_gradient(gains.data(), d, own_length(i), query(i));
       }
       rows_.copy(a_.grad_query + i * size_, gains.data());
@@ -324,24 +265,6 @@ class DotProductAttention : Attention<Rows> {
       }
     }
   }
-
-  // From d loss / d log(1 / (f_i s_i)) to v and w, which are kept, and u, which is returned. Equal lengths share.
-  V to_lengths(int64_t i, size_t at, V gradient) const {
-    const T* lengths_of = a_.longest_length + i * 2 * padded_ + at;
-    const V longest[] = {load<V>(lengths_of), load<V>(lengths_of + padded_)};
-    const V own = load<V>(own_length(i) + at), lesser = longest[0] < longest[1] ? longest[0] : longest[1];
-    const V larger_one = larger(longest[0], longest[1]), second = larger(own, lesser), none{};
-    const V to_first = larger_one > Base::tiny ? gradient / larger_one : none;
-    const V to_second = second > Base::tiny ? gradient / second : none;
-    const V to_lesser = to_second * share(lesser, own), of_key = share(longest[0], longest[1]);
-    T* kept = a_.grad_length + i * 2 * padded_ + at;
-    store(kept, to_first * of_key + to_lesser * (1 - of_key));
-    store(kept + padded_, to_first * (1 - of_key) + to_lesser * of_key);
-    return to_second - to_lesser;
-  }
-
-  // The share of a in max(a, b): 1, 0, or a half where they are equal.
-  static V share(V a, V b) { return a > b ? fill<T, L>(1) : (a == b ? fill<T, L>(T(0.5)) : V{}); }
 
   // dk_j and dv_j of every source.
   void sources(int64_t first, int64_t end) const {
@@ -397,9 +320,6 @@ class DotProductAttention : Attention<Rows> {
       rows_.copy(a_.grad_value + j * size_, to_value.data());
     }
   }
-
-  const DotProduct<T>& a_;
-  const T plain_factor_;
 };
 
 }  // namespace lipgnn
