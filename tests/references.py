@@ -6,7 +6,7 @@ Nothing here calls the code under test. Edges are pairs (source, target) in the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -79,6 +79,24 @@ def heads(x: np.ndarray, num_heads: int) -> np.ndarray:
     """(N, H·D) → (N, H, D), head after head."""
     width = x.shape[1] // num_heads
     return np.stack([x[:, h * width : (h + 1) * width] for h in range(num_heads)], axis=1)
+
+
+def state_of_heads(layer: nn.Module, order: Sequence[int]) -> dict[str, torch.Tensor]:
+    """The state of a layer with these heads of an attention layer, in this order; what all heads share stays."""
+    state, width = layer.state_dict(), layer.out_feats
+    rows = [width * h + d for h in order for d in range(width)]
+    common = {"scale"} if "scale" in state else set()
+    common |= {f"{name}.{kind}" for name in ("query", "key") for kind in ("weight", "bias") if "mixing" in state}
+    common |= {f"key.{kind}" for kind in ("weight", "bias") if "scale" in state}
+
+    def part(name: str, tensor: torch.Tensor) -> torch.Tensor:
+        if name in common:
+            return tensor
+        if name == "mixing":
+            return tensor[list(order)]
+        return tensor[:, list(order)] if name.startswith("attn") else tensor[rows]
+
+    return {name: part(name, tensor) for name, tensor in state.items()}
 
 
 def additive_scores(

@@ -10,8 +10,10 @@ import click
 
 from cli.bench.options import comparison_options, graph_choices, measured, names_epilog
 from cli.bench.output import Output
-from lipgnn.bench.measurements import ATTENTION
+from lipgnn.bench.measurements import ATTENTION, BESIDE_SHARED
 from lipgnn.catalog import fused_norms
+from lipgnn.spec.head_sharing import NO_SHARING
+from lipgnn.spec.network import NetworkSpec
 
 EPILOG = (
     names_epilog(ATTENTION)
@@ -20,19 +22,41 @@ Examples:
   lipgnn bench attention
   lipgnn bench attention --nodes 170000 --norm lip --what fused,dgl,gather
   lipgnn bench attention --nodes 21250 --edges 312500,625000,1250000 --width 8 --norm lip --what fused
+  lipgnn bench attention --model gt --head-sharing collab --shared-dim 128 --width 64 --what "layer fused,layer plain"
   lipgnn bench attention --dataset path/to/ogbn_arxiv:undirected --csv arxiv.csv
 """
 )
 
 
+# What every layer has.
+_ALL = [name for name in ATTENTION if name not in BESIDE_SHARED]
+
+
 @click.command("attention", epilog=EPILOG)
-@comparison_options(ATTENTION, what=",".join(ATTENTION), norms=fused_norms(), norm="none,lip", repeats=3)
+@click.option(
+    "--head-sharing",
+    metavar="KIND",
+    default=NO_SHARING,
+    show_default=True,
+    help="Measure layers of gt whose heads share queries and keys: none, collab, mqa or gqa:G.",
+)
+@click.option(
+    "--shared-dim",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Measure shared keys of this width; 0 is as wide as fits.",
+)
+@comparison_options(ATTENTION, what=",".join(_ALL), norms=fused_norms(), norm="none,lip", repeats=3)
 def attention(
     heads: tuple[int, ...],
     widths: tuple[int, ...],
     norms: tuple[str, ...],
     whats: tuple[str, ...],
     model: str,
+    head_sharing: str,
+    shared_dim: int,
     csv: Path | None,
     as_json: bool,
     **options: Any,
@@ -45,6 +69,7 @@ def attention(
     generated, with 21 250 nodes and 312 500 edges if nothing else is said; where only nodes or only edges are given,
     the others follow. Of nodes, edges, heads or widths three or more show the power with which the cost grows.
     """
+    _check_sharing(model, head_sharing, shared_dim, heads, widths)
     output = Output(csv, as_json)
     choices = graph_choices(**options)
 
@@ -54,6 +79,15 @@ def attention(
     for choice in choices:
         topology = choice.topology()
         for each_heads, width in itertools.product(heads, widths):
-            comparison = AttentionComparison(choice, topology, Shape(model, each_heads, width), norms)
+            shape = Shape(model, each_heads, width, head_sharing, shared_dim)
+            comparison = AttentionComparison(choice, topology, shape, norms)
             output.add(measured(comparison, whats, **options), ATTENTION)
     return output.finish()
+
+
+def _check_sharing(
+    model: str, head_sharing: str, shared_dim: int, heads: tuple[int, ...], widths: tuple[int, ...]
+) -> None:
+    """Refuse sharing that a layer of one of these shapes cannot have, before anything is measured."""
+    for each_heads, width in itertools.product(heads, widths):
+        NetworkSpec(model=model, heads=each_heads, hidden=width, head_sharing=head_sharing, shared_dim=shared_dim)

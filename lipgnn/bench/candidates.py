@@ -33,6 +33,8 @@ def build(what: str, norm: str | None, inputs: Inputs) -> Step:
         "dgl.nn": lambda: _dgl_nn(inputs),
         # The reference has no matrix product but those of the linear maps.
         "gemm": lambda: replay(products(_own_layer(inputs, norm, "dgl"))),
+        "plain": lambda: _edge_part(inputs.plain, norm, is_fused=True),
+        "layer plain": lambda: _own_layer(inputs.plain, norm, "fused"),
     }
     return builders[what]()
 
@@ -49,6 +51,10 @@ def _edge_part(inputs: Inputs, norm: str | None, *, is_fused: bool) -> Step:
 
 def _fused_forward(inputs: Inputs, layer: nn.Module) -> Callable[[], torch.Tensor]:
     common: dict[str, Any] = {"kappa": layer.norm and layer.norm.kappa, "dropout": 0.0, "seed": 0}
+    if inputs.shape.sharing:
+        query, key, value = inputs.z_fused
+        common["scale"] = layer.scale.item()
+        return lambda: fused.shared_product(inputs.graph, query, key, layer.mixing, value, **common)
     if inputs.shape.model == "gt":
         return lambda: fused.dot_product(inputs.graph, *inputs.z_fused, **common)
     compute = fused.additive if inputs.shape.model == "gat" else fused.dynamic
@@ -57,8 +63,9 @@ def _fused_forward(inputs: Inputs, layer: nn.Module) -> Callable[[], torch.Tenso
 
 
 def _attention_vectors(layer: nn.Module) -> Tensors:
-    """Those of gat are two, that of gatv2 is one, and gt has none."""
-    return tuple(parameter for name, parameter in layer.named_parameters() if name in ("attn", "attn_l", "attn_r"))
+    """Those of gat are two, that of gatv2 is one, and gt has none but the mixing of shared heads."""
+    names = ("attn", "attn_l", "attn_r", "mixing")
+    return tuple(parameter for name, parameter in layer.named_parameters() if name in names)
 
 
 def _dgl_forward(inputs: Inputs, layer: nn.Module) -> Callable[[], torch.Tensor]:

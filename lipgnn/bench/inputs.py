@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -13,8 +13,9 @@ from lipgnn.bench.graphs import Topology
 from lipgnn.catalog import MODELS, NO_NORM
 from lipgnn.kernels import fused
 from lipgnn.kernels.adjacency import Adjacency
-from lipgnn.nn import GATConv, GATv2Conv, TransformerConv
+from lipgnn.nn import GATConv, GATv2Conv, GroupedHeadsConv, SharedHeadsConv, TransformerConv
 from lipgnn.runtime import dgl
+from lipgnn.spec.head_sharing import NO_SHARING, HeadSharing, parse_head_sharing
 from lipgnn.spec.run import FIELDS
 
 Tensors = tuple[torch.Tensor, ...]
@@ -30,11 +31,32 @@ class Shape:
     ----------
     model : "gat", "gatv2" or "gt".
     heads, width : H and D; the input of a whole layer is H·D wide, as in a deep stack.
+    head_sharing, shared_dim : what heads share, and how wide that is; 0 is as wide as fits.
     """
 
     model: str
     heads: int
     width: int
+    head_sharing: str = NO_SHARING
+    shared_dim: int = 0
+
+    @property
+    def sharing(self) -> HeadSharing | None:
+        """What heads share, if they do."""
+        return parse_head_sharing(self.head_sharing)
+
+    @property
+    def channels(self) -> int:
+        """The width of shared keys; 0 where heads share nothing."""
+        return self.sharing.width(self.shared_dim, hidden=self.width, heads=self.heads) if self.sharing else 0
+
+    @property
+    def plain(self) -> Shape:
+        """The same of heads that share nothing."""
+        return replace(self, head_sharing=NO_SHARING, shared_dim=0)
+
+    def __str__(self) -> str:
+        return f"{self.model} {self.head_sharing}:{self.channels}" if self.sharing else self.model
 
     @property
     def kappa(self) -> float:
@@ -52,7 +74,7 @@ class Inputs:
     """A graph with features on it, made when first asked for, and shared by all candidates."""
 
     def __init__(self, topology: Topology, shape: Shape):
-        self.shape = shape
+        self.topology, self.shape = topology, shape
         sources, targets = (torch.tensor(row, device=CPU) for row in topology.edges)
         self.graph = dgl.graph((sources, targets), num_nodes=topology.num_nodes)
         self.generator = torch.Generator(CPU).manual_seed(0)
@@ -66,7 +88,13 @@ class Inputs:
 
     @cached_property
     def z(self) -> Tensors:
-        """Projected features, (N, H, D): one for gat, key and query for gatv2, query, key and value for gt."""
+        """Projected features, (N, H, D): one for gat, key and query for gatv2, query, key and value for gt.
+
+        Queries and keys that heads share are (N, D̃).
+        """
+        if self.shape.sharing:
+            shared = (self._draw(self.nodes, self.shape.channels) for _ in range(2))
+            return tuple(z.requires_grad_() for z in (*shared, self._projected()))
         count = {"gat": 1, "gatv2": 2, "gt": 3}[self.shape.model]
         return tuple(self._projected().requires_grad_() for _ in range(count))
 
@@ -86,16 +114,26 @@ class Inputs:
         torch.manual_seed(0)
         return self.layer(NO_NORM, "dgl").state_dict()
 
+    @cached_property
+    def plain(self) -> Inputs:
+        """The same of heads that share nothing."""
+        return Inputs(self.topology, self.shape.plain)
+
     def layer(self, norm: str, kernel: str) -> nn.Module:
         """A layer of ours."""
-        shape = self.shape
+        shape, sharing = self.shape, self.shape.sharing
         kind = {"gat": GATConv, "gatv2": GATv2Conv, "gt": TransformerConv}[shape.model]
+        own: dict[str, Any] = {}
+        if sharing:
+            kind, own = SharedHeadsConv, {"shared_dim": shape.channels}
+        if sharing and sharing.groups:
+            kind, own = GroupedHeadsConv, {**own, "groups": sharing.groups}
         score = None if norm == NO_NORM else norm
-        return kind(self.channels, shape.width, shape.heads, norm=score, kappa=shape.kappa, kernel=kernel)
+        return kind(self.channels, shape.width, shape.heads, norm=score, kappa=shape.kappa, kernel=kernel, **own)
 
     def in_fused_order(self, z: torch.Tensor) -> torch.Tensor:
         """(N, H, D) with the heads next to each other in memory where the fused kernel likes them so."""
-        if not fused.heads_fastest(self.shape.heads, self.shape.width):
+        if z.dim() == 2 or not fused.heads_fastest(self.shape.heads, self.shape.width):
             return z.clone()
         return z.transpose(1, 2).contiguous().transpose(1, 2)
 

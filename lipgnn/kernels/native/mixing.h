@@ -67,14 +67,18 @@ class Mixing {
     constexpr T enough = Limits::min() / (Limits::epsilon() * Limits::epsilon());
     for (int g = 0; g < groups_; ++g) {
       V first{}, second{};
-      for (int r = 0; r < channels_; ++r) {
-        const T part = row[r] * factor;
-        (r % 2 ? second : first) += absolute(at(r, g)) * (part * part);
+      const auto square = [&](int r) { return row[r] * factor * (row[r] * factor); };
+      int r = 0;
+      for (; r + 1 < channels_; r += 2) {
+        first += absolute(at(r, g)) * square(r);
+        second += absolute(at(r + 1, g)) * square(r + 1);
       }
-      const V square = first + second;
-      for (int lane = 0; lane < L; ++lane)
-        lengths[g * L + lane] = square[lane] > enough && square[lane] <= Limits::max() ? std::sqrt(square[lane]) / factor
-                                : g * L + lane < heads ? scaled_length(row, factor, g * L + lane) / factor : T(0);
+      if (r < channels_) first += absolute(at(r, g)) * square(r);
+      const V sum = first + second;
+      store(lengths + g * L, root<T, L>(sum) * (1 / factor));
+      for (int lane = 0; lane < L && g * L + lane < heads; ++lane)
+        if (!(sum[lane] > enough && sum[lane] <= Limits::max()))
+          lengths[g * L + lane] = scaled_length(row, factor, g * L + lane) / factor;
     }
   }
 

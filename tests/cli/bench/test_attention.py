@@ -29,6 +29,13 @@ def test_for_people_names_are_explained(invoke):
     assert f"gather: {ATTENTION['gather']}" in out and "dgl / gather" in out
 
 
+def test_shared_heads_beside_heads_that_share_nothing(invoke):
+    shared = ["--model", "gt", "--head-sharing", "collab", "--shared-dim", 4, "--width", 2, "--what", "layer dgl,dgl"]
+    rows = json.loads(invoke("bench", "attention", *TINY[:8], *shared, "--norm", "lip", "--json")[1])
+    assert {(row["model"], row["what"]) for row in rows} == {("gt collab:4", "layer dgl"), ("gt collab:4", "dgl")}
+    assert "--head-sharing collab --shared-dim 4" in rows[0]["command"]
+
+
 def test_a_data_set_can_be_measured_on(invoke):
     arguments = ["--dataset", "planted", *TINY[4:], "--width", 2]
     rows = json.loads(invoke("bench", "attention", *arguments, "--json")[1])
@@ -68,6 +75,12 @@ def test_every_name_is_in_the_help(invoke):
         (["--width", "wide"], "no list of whole numbers"),
         (["--model", "gcn"], "gcn"),
         (["--repeats", 0], "--repeats"),
+        (["--head-sharing", "collab"], "Heads of model 'gat' cannot share queries and keys"),
+        (
+            ["--model", "gt", "--head-sharing", "collab", "--shared-dim", 65, "--width", 8],
+            "at most heads × hidden = 64",
+        ),
+        (["--model", "gt", "--shared-dim", 8], "while they share none"),
         (["--dataset", "cora", "--nodes", 100], "has its own nodes and edges"),
     ],
 )
