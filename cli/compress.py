@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import shlex
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -13,12 +14,15 @@ from cli.compress_view import as_dict, show_curve, show_one, to_csv
 from cli.options import debug_option, device_option, json_option, results_option, results_words
 from cli.outputs import OutputFile
 from cli.progress import LayerProgress
+from cli.train import follow
 from lipgnn.errors import UsageError
-from lipgnn.files import write_atomic
+from lipgnn.files import sha256, write_atomic
 from lipgnn.results.store import Store
+from lipgnn.spec.start import model_start
 
 if TYPE_CHECKING:
     from lipgnn.compress.curve import Curve
+    from lipgnn.tasks import TaskData
     from lipgnn.tasks.saved import SavedModel
 
 EPILOG = """\b
@@ -26,6 +30,7 @@ Examples:
   lipgnn compress 3f2a --shared-dim 32
   lipgnn compress 3f2a --shared-dim 8,16,32,48,64 --csv curve.csv
   lipgnn compress 3f2a --max-error 0.05 --fit data -o small.safetensors
+  lipgnn compress 3f2a --shared-dim 16 --finetune 50 -o small.safetensors
   lipgnn evaluate small.safetensors
 """
 
@@ -52,6 +57,12 @@ Examples:
     show_default=True,
     help="Come as near as possible to the weights of queries and keys, or to the scores that they give on the data.",
 )
+@click.option(
+    "--finetune",
+    type=click.IntRange(min=1),
+    metavar="EPOCHS",
+    help="Train the compressed network on, as it was trained before, for at most so many epochs.",
+)
 @click.option("-o", "--output", type=OutputFile(), metavar="FILE", help="Write the compressed model into this file.")
 @click.option("--dataset", metavar="NAME", help="Measure on another data set of the same shape.")
 @click.option("--csv", "table", type=OutputFile(), metavar="FILE", help="Write score against size into this file.")
@@ -64,6 +75,7 @@ def command(
     widths: str | None,
     max_error: float | None,
     fit: str,
+    finetune: int | None,
     output: Path | None,
     dataset: str | None,
     table: Path | None,
@@ -71,16 +83,16 @@ def command(
     results: Path,
     as_json: bool,
 ) -> int:
-    """Compress a trained Graph Transformer, without training.
+    """Compress a trained Graph Transformer, with or without further training.
 
     Its heads then share one projection of queries and one of keys, each in a mixture of its own. It shows what every
     layer loses by that, and the score and size of the model before and after. RUN is a run's id, the start of one, or
     its folder; FILE is a saved model such as best.safetensors.
     """
     asked = _asked_widths(widths, max_error)
-    if output and len(asked) > 1:
+    for option in (name for name, given in (("-o", output), ("--finetune", finetune)) if given and len(asked) > 1):
         raise UsageError(
-            f"-o takes the model of one width, got {len(asked)}: {widths}.", "Leave -o out, or choose one."
+            f"{option} takes the model of one width, got {len(asked)}: {widths}.", f"Leave {option} out, or choose one."
         )
     path = Store(results).find_model(model)
     if output and output.exists() and output.samefile(path):
@@ -94,12 +106,14 @@ def command(
     _check_widths(asked, saved)
     data, (chosen, _) = data_for(saved, dataset), choose_device(device)
     found = _curve(saved, data, chosen, widths=asked, max_error=max_error or 0.0, fit=fit, quiet=as_json)
-    _write(found, output, table)
+    trained = _finetuned(found, data, Store(results), finetune, quiet=as_json) if finetune else None
+    _write(found, trained, Store(results), output, table)
     shown = {"model": str(path), "dataset": data.name, "fingerprint": data.fingerprint, "device": str(chosen)}
     if as_json:
-        console.print_json({**shown, **as_dict(found), "output": str(output) if output else None})
+        further = {"finetuned": trained, "output": str(output) if output else None}
+        console.print_json({**shown, **as_dict(found), **further})
         return 0
-    (show_one if len(found.effects) == 1 else show_curve)(shown, found)
+    show_one(shown, found, trained) if len(found.effects) == 1 else show_curve(shown, found)
     for written in filter(None, (output, table)):
         console.note(f"Written: {written}")
     console.print_next(*_next(model, found, dataset, output, results))
@@ -146,13 +160,30 @@ def _curve(*what: Any, quiet: bool, **options: Any) -> Curve:
         return curve(*what, **options, progress=lambda done, total, width: bar(done, total, f"width {width}"))
 
 
-def _write(found: Curve, output: Path | None, table: Path | None) -> None:
+def _finetuned(found: Curve, data: TaskData, store: Store, epochs: int, *, quiet: bool) -> dict[str, Any]:
+    """The result of a run that starts from the compressed model: the same compression again is the same run."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "compressed.safetensors"
+        _save(found, path)
+        start = model_start(sha256(path.read_bytes()))
+        spec = found.compressions[0].model.spec.with_values(dataset=data.name, start=start, epochs=epochs)
+        return follow(spec, data, store, {"model": path}, quiet=quiet)
+
+
+def _save(found: Curve, path: Path) -> None:
+    """Write the model of the first width."""
     from lipgnn.tasks.saved import save_model
 
-    if output:
-        small = found.compressions[0].model
-        weights = {name: weight.cpu() for name, weight in small.network.state_dict().items()}
-        save_model(output, weights, spec=small.spec, dataset=small)
+    small = found.compressions[0].model
+    weights = {name: weight.cpu() for name, weight in small.network.state_dict().items()}
+    save_model(path, weights, spec=small.spec, dataset=small)
+
+
+def _write(found: Curve, trained: dict[str, Any] | None, store: Store, output: Path | None, table: Path | None) -> None:
+    if output and trained:
+        write_atomic(output, store.run(trained["run_id"]).best_path.read_bytes())
+    elif output:
+        _save(found, output)
     if table:
         write_atomic(table, to_csv(found))
 

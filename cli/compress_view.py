@@ -70,8 +70,8 @@ def _row(standing: Standing) -> dict[str, Any]:
     return {**dict.fromkeys(COLUMNS), **own, **scores}
 
 
-def show_one(about: dict[str, Any], found: Curve) -> None:
-    """A table by layer and a summary, of one width."""
+def show_one(about: dict[str, Any], found: Curve, trained: dict[str, Any] | None) -> None:
+    """A table by layer and a summary, of one width; and what came of training it on, if that was done."""
     (effect,) = found.effects
     rows = [
         (layer.layer, layer.energy, layer.suggested, layer.error, change)
@@ -97,6 +97,9 @@ def show_one(about: dict[str, Any], found: Curve) -> None:
         *((f"{part} {metric}", _scores(value, after.scores[part])) for part, value in before.scores.items()),
         ("uniform attention", f"test {metric} {console.cell(found.uniform.scores['test'])}"),
     ]
+    if trained:
+        epochs = f"epoch {trained['best_epoch']} of {trained['epochs_run']}, run {trained['run_id']}"
+        facts.append(("trained on", f"test {metric} {console.cell(trained['test_score'])} ({epochs})"))
     console.print_panel(about["model"], facts)
 
 

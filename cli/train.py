@@ -32,6 +32,7 @@ from lipgnn.spec.sources import Resolved, command_for, resolve, unknown_variable
 from lipgnn.spec.start import model_start
 
 if TYPE_CHECKING:
+    from lipgnn.tasks import TaskData
     from lipgnn.training.events import Started
     from lipgnn.training.memory import MemoryPlan
     from lipgnn.training.selection import Epoch
@@ -132,13 +133,26 @@ def _starting_model(
 
 def _run(resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: bool, verbose: bool) -> dict[str, Any]:
     """Train with progress on stderr; returns the result."""
-    from lipgnn.files import ensure_writable
     from lipgnn.tasks import load
 
     spec = resolved.spec
     for caution in () if quiet else cautions([spec.dataset]):
         console.note(f"Note: {caution}")
     dataset = load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
+    return follow(spec, dataset, store, orders, quiet=quiet, verbose=verbose)
+
+
+def follow(
+    spec: RunSpec, dataset: TaskData, store: Store, orders: dict[str, Any], *, quiet: bool, verbose: bool = False
+) -> dict[str, Any]:
+    """The result of a run, which is told of on the way.
+
+    Parameters
+    ----------
+    orders : further arguments of `lipgnn.training.loop.train`.
+    """
+    from lipgnn.files import ensure_writable
+
     ensure_writable(store.root)
 
     from lipgnn.training.events import Finished, Started
@@ -163,7 +177,7 @@ def _run(resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: boo
                 progress.update(event.epoch, _status(event, epochs))
     if not ran and not quiet:
         run = store.run(result["run_id"])
-        missed = not all(run.recording_path(record).exists() for record in orders["record"])
+        missed = not all(run.recording_path(record).exists() for record in orders.get("record", ()))
         without, anew = (" and was computed without recording", " and records") if missed else ("", "")
         console.note(f"This run is already done{without}; its stored result follows (--force computes it anew{anew}).")
     return result

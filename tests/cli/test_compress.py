@@ -195,3 +195,43 @@ def test_a_full_disk_leaves_nothing(invoke, run, tmp_path, monkeypatch):
     code, out, err = invoke("compress", run, "--shared-dim", 4, "-o", "small.safetensors")
     assert (code, out) == (1, "") and "No space left" in err
     assert not list(tmp_path.glob("*.safetensors")) and not list(tmp_path.glob(".tmp-*"))
+
+
+def test_a_compressed_network_can_be_trained_on(invoke, run):
+    arguments = ("compress", run, "--shared-dim", 4, "--finetune", 3, "-o", "small.safetensors", "--json")
+    code, out, _ = invoke(*arguments)
+    found = json.loads(out)
+    trained = found["finetuned"]
+    assert code == 0 and trained["epochs_run"] == 3
+    assert (trained["head_sharing"], trained["shared_dim"]) == ("collab", 4)
+    scores = json.loads(invoke("evaluate", "small.safetensors", "--json")[1])["accuracy"]
+    assert (scores["val"], scores["test"]) == (trained["val_score"], trained["test_score"])
+    assert trained["val_loss"] <= _first_line(trained["run_id"])["val_loss"]
+    again = json.loads(invoke(*arguments)[1])["finetuned"]
+    assert again["run_id"] == trained["run_id"]
+
+
+def _first_line(run):
+    with open(f"results/runs/{run}/log.jsonl") as file:
+        line = json.loads(file.readline())
+    assert line["epoch"] == 0
+    return line
+
+
+def test_people_are_told_what_came_of_training_on(invoke, run):
+    code, out, err = invoke("compress", run, "--shared-dim", 4, "--finetune", 2)
+    assert code == 0
+    assert "trained on" in out and " of 2, run " in out
+    assert "epoch 2/2" in err
+
+
+def test_a_compressed_file_is_what_a_run_can_start_from(invoke, run):
+    invoke("compress", run, "--shared-dim", 4, "-o", "small.safetensors")
+    code, out, _ = invoke("train", "--from", "small.safetensors", "--epochs", 2, "--json")
+    result = json.loads(out)
+    assert code == 0
+    assert (result["head_sharing"], result["shared_dim"], result["epochs_run"]) == ("collab", 4, 2)
+
+
+def test_one_width_is_trained_on(refused, run):
+    refused(2, "--finetune takes the model of one width, got 2: 4,8", run, "--shared-dim", "4,8", "--finetune", 2)
