@@ -123,5 +123,5 @@ def layers_for(task: str) -> list[str]:
 
 
 def models_with(fact: str) -> list[str]:
-    """The names of the layers whose entry says so: attention, linear_maps, value_map, linear_skip, typed_edges or closed."""
+    """The names of the layers whose entry says so, by a fact such as attention, linear_maps or typed_edges."""
     return [name for name, entry in MODELS.items() if getattr(entry, fact)]

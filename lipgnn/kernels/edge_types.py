@@ -36,7 +36,7 @@ class EdgeTypes:
         """
         if EDGE_TYPE not in graph.edata:
             raise DataError(
-                f"The layer tells {count} types of edges apart, and the graph does not say of which type its edges are.",
+                f"The layer tells {count} types of edges apart, and the graph does not say of which its edges are.",
                 f"Put a whole number for every edge into graph.edata[{EDGE_TYPE!r}].",
             )
         types = graph.edata[EDGE_TYPE]

@@ -16,7 +16,8 @@ class EdgeDropout(_DropoutNd):
     """Leave out a share p of the edges in training, drawn anew in every step and the same in all layers.
 
     Each direction of an edge is drawn on its own. Self-loops stay, so that no node is left without an in-edge, and so
-    do all nodes, each in its graph of a batch, and the types of edges. Where there is a graph for every layer, each is thinned by itself.
+    do all nodes, each in its graph of a batch. An edge that stays keeps its type. Where there is a graph for every
+    layer, each is thinned by itself.
 
     Reference: Rong et al., "DropEdge: Towards Deep Graph Convolutional Networks on Node Classification", ICLR 2020.
     """

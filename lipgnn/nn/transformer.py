@@ -36,11 +36,11 @@ class TransformerConv(AttentionConv):
     That is attention with relative positions where types are such (Shaw, Uszkoreit & Vaswani, "Self-Attention with
     Relative Position Representations", NAACL 2018, equation 4, without their codes of values).
 
-    Equal to PyTorch Geometric's
-    layer of the same name when its `lin_query, lin_key, lin_value, lin_skip` are copied over, also from nodes of one
-    kind to nodes of another. Of its options there are not: `beta`, a learned gate between skip and attention, which is
-    not Lipschitz; `edge_dim`, features of edges, which PyTorch Geometric adds to keys and to values, where a code here is
-    added to the key alone; `concat=False`, which is `.mean(dim=-2)` of the output, before the skip is added.
+    Equal to PyTorch Geometric's layer of the same name when its `lin_query, lin_key, lin_value, lin_skip` are copied
+    over, also from nodes of one kind to nodes of another. Of its options there are not: `beta`, a learned gate between
+    skip and attention, which is not Lipschitz; `edge_dim`, features of edges, which PyTorch Geometric adds to keys and
+    to values, where a code here is added to the key alone; `concat=False`, which is `.mean(dim=-2)` of the output,
+    before the skip is added.
 
     Reference: Shi et al., "Masked Label Prediction", IJCAI 2021, equations 3 and 4.
 

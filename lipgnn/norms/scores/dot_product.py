@@ -47,10 +47,10 @@ class DotProductLipschitzNorm(nn.Module):
     theorem applied to every target node; u_i = ‖Q‖_F over all nodes for `query_norm="graph"`. The paper has
     κ = 1. The usual factor 1/√D is part of the divisor's business and is left out.
 
-    Where edges have types, the key of an edge is k_j + e_t, with the code of its type, and v_i = max ‖k_j + e_t‖ over the
-    in-edges of i. The theorem asks for |t̂_ij|, and how fast it changes, in terms of whatever vectors enter the product;
-    a code is a constant, so a change of features changes k_j + e_t exactly as it changes k_j, and every bound below
-    holds as it is [D, derived here].
+    Where edges have types, the key of an edge is k_j + e_t, with the code of its type, and v_i = max ‖k_j + e_t‖ over
+    the in-edges of i. The theorem asks how large t̂_ij is, and how fast it changes, in terms of whatever vectors enter
+    the product; a code is a constant, so a change of features changes k_j + e_t exactly as it changes k_j, and every
+    bound below holds as it is [D, derived here].
 
     This norm computes the scores itself instead of dividing given ones: the product of two large vectors
     would overflow before a divisor could tame it.

@@ -188,7 +188,7 @@ def test_every_image_of_a_batch_axis_is_computed_by_itself(reference):
 def test_what_is_no_type_is_refused(reference):
     graph, x = reference.small_graph(), reference.normal(3, 7, 4)
     conv = TransformerConv(4, 2, 3, edge_types=2).double()
-    with pytest.raises(DataError, match="does not say of which type its edges are"):
+    with pytest.raises(DataError, match="does not say of which its edges are"):
         conv(graph, x)
     graph.edata[EDGE_TYPE] = torch.full((16,), 2)
     with pytest.raises(DataError, match="of type 2, and the layer has 2 types"):
