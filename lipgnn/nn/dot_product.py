@@ -10,7 +10,7 @@ from torch import nn
 
 from lipgnn.catalog import DOT_PRODUCT
 from lipgnn.kernels import affine, fused
-from lipgnn.nn.attention import AttentionConv, aggregate
+from lipgnn.nn.attention import AttentionConv, Projected, aggregate
 from lipgnn.nn.ends import Ends
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.nn.projection import Projection, project
@@ -100,19 +100,15 @@ class DotProductConv(AttentionConv):
         return self.query
 
     def _reference(
-        self, graph: dgl.DGLGraph, ends: Ends, edge_weight: torch.Tensor | None
+        self, graph: dgl.DGLGraph, projected: Projected, edge_weight: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        query, key, value = self._projected(ends, heads_fastest=False)
+        query, key, value = projected
         return aggregate(graph, self.scores(graph, query, key, value), value, self.attn_drop, edge_weight)
 
-    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, ends: Ends, **more: Any) -> torch.Tensor:
-        heads_fastest = kernel.heads_fastest(self.num_heads, self.out_feats)
-        projected = self._projected(ends, heads_fastest=heads_fastest)
+    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, projected: Projected, **more: Any) -> torch.Tensor:
         return kernel.dot_product(graph, *projected, kappa=self._kappa, **self._further, **more)
 
-    def _fused_spread(self, graph: dgl.DGLGraph, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
-        heads_fastest = fused.heads_fastest(self.num_heads, self.out_feats)
-        projected = self._projected(ends, heads_fastest=heads_fastest)
+    def _fused_spread(self, graph: dgl.DGLGraph, projected: Projected) -> tuple[torch.Tensor, torch.Tensor]:
         return fused.dot_product_spread(graph, *projected, kappa=self._kappa, **self._further)
 
     @property

@@ -77,7 +77,7 @@ class GroupedHeadsConv(DotProductConv):
         query = self._project(self.query, ends.target, self.num_heads, heads_fastest=heads_fastest)
         key = self._project(self.key, ends.source, self.groups, heads_fastest=False)
         value = self._project(self.value, ends.source, self.num_heads, heads_fastest=heads_fastest)
-        return [query, key.repeat_interleave(self.num_heads // self.groups, dim=1), value]
+        return [query, key.repeat_interleave(self.num_heads // self.groups, dim=-2), value]
 
     def _scaled(self, query: torch.Tensor) -> torch.Tensor:
         return query * self.scale
