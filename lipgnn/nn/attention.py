@@ -126,13 +126,7 @@ class AttentionConv(nn.Module):
             check_edge_weight(graph, edge_weight, ends.source)
         # Fused kernels never hold the attention weights, which only the reference can show.
         kernel = None if get_attention else self.kernel_on(ends.source.device)
-        if ends.source.dim() == 2:
-            out, attention = self._attend(graph, kernel, self._projected_for(kernel, ends), edge_weight)
-        else:
-            # Projected all at once, and attended to one after the other: nothing of two is held for an edge.
-            projected = self._projected_for(kernel, ends.slices_first())
-            parts = [self._attend(graph, kernel, part, edge_weight) for part in _unbound(projected)]
-            out, attention = (_stacked(each, ends.source.shape[1:-1]) for each in zip(*parts, strict=True))
+        out, attention = self._attended(graph, kernel, ends, edge_weight)
         out = self._with_passed(out, ends.target)
         return (out, attention) if get_attention else out
 
@@ -141,6 +135,17 @@ class AttentionConv(nn.Module):
         ends = Ends.of(graph, feat, like=source.weight, widths=(source.in_features, target.in_features))
         check_in_degrees(graph, allow_zero=self.allow_zero_in_degree)
         return ends
+
+    def _attended(
+        self, graph: dgl.DGLGraph, kernel: ModuleType | None, ends: Ends, edge_weight: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """The sums and, by the reference, the weights; (N, …, F) is projected at once, and attended slice by slice."""
+        if ends.source.dim() == 2:
+            return self._attend(graph, kernel, self._projected_for(kernel, ends), edge_weight)
+        projected = self._projected_for(kernel, ends.slices_first())
+        parts = [self._attend(graph, kernel, part, edge_weight) for part in _unbound(projected)]
+        out, attention = (_stacked(each, ends.source.shape[1:-1]) for each in zip(*parts, strict=True))
+        return out, attention
 
     def _attend(
         self, graph: dgl.DGLGraph, kernel: ModuleType | None, projected: Projected, edge_weight: torch.Tensor | None
