@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -16,6 +15,7 @@ from lipgnn.kernels.checks import autocasting
 from lipgnn.kernels.native import MOST_HEADS
 from lipgnn.nn.dropout import draw_seed
 from lipgnn.nn.ends import Ends, Features, cast, check_edge_weight, check_in_degrees
+from lipgnn.nn.slices import Projected, stacked, unbound
 from lipgnn.nn.softmax import edge_softmax
 from lipgnn.nn.spread import Spread, spread_of
 from lipgnn.norms import Bound
@@ -25,9 +25,6 @@ from lipgnn.runtime import dgl
 from lipgnn.spec.network import NetworkSpec
 
 fn = dgl.function
-
-Projected = Sequence[torch.Tensor | None]
-"""Features after a layer's maps, by which attention is computed; which they are is the layer's affair."""
 
 
 class AttentionConv(nn.Module):
@@ -143,8 +140,8 @@ class AttentionConv(nn.Module):
         if ends.source.dim() == 2:
             return self._attend(graph, kernel, self._projected_for(kernel, ends), edge_weight)
         projected = self._projected_for(kernel, ends.slices_first())
-        parts = [self._attend(graph, kernel, part, edge_weight) for part in _unbound(projected)]
-        out, attention = (_stacked(each, ends.source.shape[1:-1]) for each in zip(*parts, strict=True))
+        parts = [self._attend(graph, kernel, part, edge_weight) for part in unbound(projected)]
+        out, attention = (stacked(each, ends.source.shape[1:-1]) for each in zip(*parts, strict=True))
         return out, attention
 
     def _attend(
@@ -291,14 +288,3 @@ def aggregate(
     graph.edata["attention"] = attention
     graph.update_all(fn.u_mul_e("value", "attention", "m"), fn.sum("m", "out"))
     return graph.dstdata["out"], attention
-
-
-def _unbound(projected: Projected) -> Iterator[Projected]:
-    """Of (B, N, H, D) each the parts (N, H, D), one after the other."""
-    count = next(len(x) for x in projected if x is not None)
-    return zip(*([None] * count if x is None else x.unbind(0) for x in projected), strict=True)
-
-
-def _stacked(parts: Sequence[torch.Tensor | None], shape: torch.Size) -> torch.Tensor | None:
-    """(N, H, D) of every part → (N, …, H, D)."""
-    return None if parts[0] is None else torch.stack(parts, dim=1).unflatten(1, shape)
