@@ -134,11 +134,14 @@ def _starting_model(
 def _run(resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: bool, verbose: bool) -> dict[str, Any]:
     """Train with progress on stderr; returns the result."""
     from lipgnn.tasks import load
+    from lipgnn.tasks.typed import unused_types
 
     spec = resolved.spec
     for caution in () if quiet else cautions([spec.dataset]):
         console.note(f"Note: {caution}")
     dataset = load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
+    if not quiet and (caution := unused_types(spec, dataset)):
+        console.note(f"Note: {caution}")
     return follow(spec, dataset, store, orders, quiet=quiet, verbose=verbose)
 
 

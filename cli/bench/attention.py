@@ -11,7 +11,8 @@ import click
 from cli.bench.options import comparison_options, graph_choices, measured, names_epilog
 from cli.bench.output import Output
 from lipgnn.bench.measurements import ATTENTION, BESIDE_SHARED
-from lipgnn.catalog import fused_norms
+from lipgnn.catalog import MODELS, fused_norms
+from lipgnn.errors import UsageError
 from lipgnn.spec.head_sharing import NO_SHARING
 from lipgnn.spec.network import NetworkSpec
 
@@ -24,6 +25,7 @@ Examples:
   lipgnn bench attention --nodes 21250 --edges 312500,625000,1250000 --width 8 --norm lip --what fused
   lipgnn bench attention --model gt --head-sharing collab --shared-dim 128 --width 64 --what "layer fused,layer plain"
   lipgnn bench attention --dataset path/to/ogbn_arxiv:undirected --csv arxiv.csv
+  lipgnn bench attention --model gt --edge-types 40 --what fused,dgl
 """
 )
 
@@ -33,6 +35,14 @@ _ALL = [name for name in ATTENTION if name not in BESIDE_SHARED]
 
 
 @click.command("attention", epilog=EPILOG)
+@click.option(
+    "--edge-types",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Give every edge one of so many types, drawn at random; 0 is none.",
+)
 @click.option(
     "--head-sharing",
     metavar="KIND",
@@ -55,6 +65,7 @@ def attention(
     norms: tuple[str, ...],
     whats: tuple[str, ...],
     model: str,
+    edge_types: int,
     head_sharing: str,
     shared_dim: int,
     csv: Path | None,
@@ -70,6 +81,12 @@ def attention(
     the others follow. Of nodes, edges, heads or widths three or more show the power with which the cost grows.
     """
     _check_sharing(model, head_sharing, shared_dim, heads, widths)
+    if edge_types and not (MODELS[model].typed_edges and head_sharing == NO_SHARING):
+        raise UsageError(
+            f"Layers of {model!r} with head sharing {head_sharing!r} do not tell types of edges apart, and there are "
+            f"{edge_types}.",
+            "Use --model gt and --head-sharing none, or --edge-types 0.",
+        )
     output = Output(csv, as_json)
     choices = graph_choices(**options)
 
@@ -79,7 +96,7 @@ def attention(
     for choice in choices:
         topology = choice.topology()
         for each_heads, width in itertools.product(heads, widths):
-            shape = Shape(model, each_heads, width, head_sharing, shared_dim)
+            shape = Shape(model, each_heads, width, head_sharing, shared_dim, edge_types)
             comparison = AttentionComparison(choice, topology, shape, norms)
             output.add(measured(comparison, whats, **options), ATTENTION)
     return output.finish()

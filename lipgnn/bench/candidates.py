@@ -56,6 +56,7 @@ def _fused_forward(inputs: Inputs, layer: nn.Module) -> Callable[[], torch.Tenso
         common["scale"] = layer.scale.item()
         return lambda: fused.shared_product(inputs.graph, query, key, layer.mixing, value, **common)
     if inputs.shape.model == "gt":
+        common["codes"] = layer.edge_type
         return lambda: fused.dot_product(inputs.graph, *inputs.z_fused, **common)
     compute = fused.additive if inputs.shape.model == "gat" else fused.dynamic
     common["negative_slope"] = layer.leaky_relu.negative_slope
@@ -63,8 +64,8 @@ def _fused_forward(inputs: Inputs, layer: nn.Module) -> Callable[[], torch.Tenso
 
 
 def _attention_vectors(layer: nn.Module) -> Tensors:
-    """Those of gat are two, that of gatv2 is one, and gt has none but the mixing of shared heads."""
-    names = ("attn", "attn_l", "attn_r", "mixing")
+    """Those of gat are two, that of gatv2 is one; of gt they are the mixing of shared heads and codes of edge types."""
+    names = ("attn", "attn_l", "attn_r", "mixing", "edge_type")
     return tuple(parameter for name, parameter in layer.named_parameters() if name in names)
 
 

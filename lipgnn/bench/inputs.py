@@ -13,8 +13,9 @@ from lipgnn.bench.graphs import Topology
 from lipgnn.catalog import MODELS, NO_NORM
 from lipgnn.kernels import fused
 from lipgnn.kernels.adjacency import Adjacency
+from lipgnn.kernels.edge_types import TypedEdges
 from lipgnn.nn import GATConv, GATv2Conv, GroupedHeadsConv, SharedHeadsConv, TransformerConv
-from lipgnn.runtime import dgl
+from lipgnn.runtime import EDGE_TYPE, dgl
 from lipgnn.spec.head_sharing import NO_SHARING, HeadSharing, parse_head_sharing
 from lipgnn.spec.run import FIELDS
 
@@ -32,6 +33,7 @@ class Shape:
     model : "gat", "gatv2" or "gt".
     heads, width : H and D; the input of a whole layer is H·D wide, as in a deep stack.
     head_sharing, shared_dim : what heads share, and how wide that is; 0 is as wide as fits.
+    edge_types : how many types the edges have, drawn for each at random; of gt alone, and 0 for none.
     """
 
     model: str
@@ -39,6 +41,7 @@ class Shape:
     width: int
     head_sharing: str = NO_SHARING
     shared_dim: int = 0
+    edge_types: int = 0
 
     @property
     def sharing(self) -> HeadSharing | None:
@@ -80,6 +83,12 @@ class Inputs:
         self.generator = torch.Generator(CPU).manual_seed(0)
         self.nodes, self.channels = topology.num_nodes, shape.heads * shape.width
         make_ready(self.graph)
+        if shape.edge_types:
+            count = self.graph.num_edges()
+            self.graph.edata[EDGE_TYPE] = torch.randint(
+                shape.edge_types, (count,), generator=self.generator, device=CPU
+            )
+            TypedEdges.of(self.graph, shape.edge_types)
 
     @cached_property
     def x(self) -> torch.Tensor:
@@ -129,6 +138,8 @@ class Inputs:
         if sharing and sharing.groups:
             kind, own = GroupedHeadsConv, {**own, "groups": sharing.groups}
         score = None if norm == NO_NORM else norm
+        if shape.edge_types:
+            own["edge_types"] = shape.edge_types
         return kind(self.channels, shape.width, shape.heads, norm=score, kappa=shape.kappa, kernel=kernel, **own)
 
     def in_fused_order(self, z: torch.Tensor) -> torch.Tensor:

@@ -20,6 +20,7 @@ class LayerEntry(Entry):
     linear_maps : whether weight norms and initializations find linear maps in it.
     value_map : whether one linear map leads from features to what a node adds up of its neighbours.
     linear_skip : whether it has a linear skip of its own.
+    typed_edges : whether it tells types of edges apart; its shared forms do not.
     closed : whether nothing may act between its layers, which pass on more than features.
     shared : its forms whose heads share queries and keys: for every kind of sharing the class, as "module:Class".
     task : the one task that it is of, if it is no layer for features of any kind.
@@ -29,6 +30,7 @@ class LayerEntry(Entry):
     linear_maps: bool = False
     value_map: bool = False
     linear_skip: bool = False
+    typed_edges: bool = False
     closed: bool = False
     shared: Mapping[str, str] = field(default_factory=dict)
     task: str | None = None
@@ -78,6 +80,7 @@ MODELS: dict[str, LayerEntry] = {
         linear_maps=True,
         value_map=True,
         linear_skip=True,
+        typed_edges=True,
         shared={
             "collab": "lipgnn.nn.shared_heads:SharedHeadsConv",
             "mqa": "lipgnn.nn.grouped_heads:GroupedHeadsConv",
@@ -133,5 +136,5 @@ def layers_for(task: str) -> list[str]:
 
 
 def models_with(fact: str) -> list[str]:
-    """The names of the layers whose entry says so: attention, linear_maps, value_map, linear_skip, closed or shared."""
+    """The names of the layers whose entry says so, by a fact such as attention, linear_maps or typed_edges."""
     return [name for name, entry in MODELS.items() if getattr(entry, fact)]

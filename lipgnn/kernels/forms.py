@@ -79,6 +79,39 @@ def form(arrays: dict[str, str], **kinds: str) -> Form:
 
 
 _SIZES = "heads width heads_fastest normalize shift"
+# Of edges with types as well, which have a function of their own.
+_DOT_PRODUCT = form(
+    {
+        "query": "targets row",
+        "key": "sources row",
+        "value": "sources row",
+        "edge_weight": "edges",
+        "query_length": "targets padded",
+        "length": "sources 2 padded",
+        "target": "targets dot_product_parts padded",
+        "longest_length": "targets 2 padded",
+        "longest": "int32 targets 2 padded",
+        "out": "targets row",
+        "spread": "targets 2 padded",
+        "grad_out": "targets row",
+        "grad_rows": "targets row",
+        "grad_length": "targets 2 padded",
+        "grad_longest": "2 padded sources",
+        "grad_query": "targets row",
+        "grad_key": "sources row",
+        "grad_value": "sources row",
+        "grad_edge_weight": "edges",
+        "code": "types row",
+        "incoming_type": "int32 edges",
+        "outgoing_type": "int32 edges",
+        "grad_code": "types row",
+        "partial": "shares types row",
+    },
+    graph="graph",
+    whole=f"{_SIZES} types shares",
+    real="kappa dropout",
+    seed="seed",
+)
 FORMS = {
     "additive": form(
         {
@@ -122,33 +155,7 @@ FORMS = {
         whole="rows width threads training",
         real="eps momentum",
     ),
-    "dot_product": form(
-        {
-            "query": "targets row",
-            "key": "sources row",
-            "value": "sources row",
-            "edge_weight": "edges",
-            "query_length": "targets padded",
-            "length": "sources 2 padded",
-            "target": "targets dot_product_parts padded",
-            "longest_length": "targets 2 padded",
-            "longest": "int32 targets 2 padded",
-            "out": "targets row",
-            "spread": "targets 2 padded",
-            "grad_out": "targets row",
-            "grad_rows": "targets row",
-            "grad_length": "targets 2 padded",
-            "grad_longest": "2 padded sources",
-            "grad_query": "targets row",
-            "grad_key": "sources row",
-            "grad_value": "sources row",
-            "grad_edge_weight": "edges",
-        },
-        graph="graph",
-        whole=_SIZES,
-        real="kappa dropout",
-        seed="seed",
-    ),
+    "dot_product": _DOT_PRODUCT,
     "dynamic": form(
         {
             "key": "sources row",
@@ -233,6 +240,7 @@ FORMS = {
         whole="width threads",
     ),
     "summary": form({"values": "size", "result": "float64 3"}, whole="size threads"),
+    "typed_product": _DOT_PRODUCT,
     "walk_steps": form(
         {
             "spans": "int64 windows 3",

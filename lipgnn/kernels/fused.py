@@ -6,10 +6,7 @@ node and head. Results do not depend on the number of threads.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
-from torch.autograd.function import FunctionCtx
 
 from lipgnn.kernels import native
 from lipgnn.kernels.adjacency import Adjacency
@@ -20,10 +17,11 @@ from lipgnn.kernels.checks import (
     check_numbers,
     check_shared_product,
 )
+from lipgnn.kernels.edge_types import TypedEdges
 from lipgnn.kernels.native import VECTOR_HEADS
-from lipgnn.kernels.once import differentiable_once
-from lipgnn.kernels.step import Step
+from lipgnn.kernels.step import Attend
 from lipgnn.kernels.steps import AdditiveStep, DotProductStep, DynamicStep, SharedProductStep
+from lipgnn.kernels.typed_step import TypedProductStep
 from lipgnn.runtime import dgl
 
 # The width from which vectors along the width are faster than along the heads (`lipgnn bench attention`).
@@ -83,7 +81,7 @@ def additive(
     check_additive(adjacency, z, target, attn_l, attn_r, bias, edge_weight)
     check_numbers(kappa=kappa, dropout=dropout, negative_slope=negative_slope)
     settings = {"kappa": kappa, "slope": negative_slope, "dropout": dropout, "seed": seed}
-    return _Attend.apply(AdditiveStep, adjacency, settings, z, target, attn_l, attn_r, bias, edge_weight)
+    return Attend.apply(AdditiveStep, adjacency, settings, z, target, attn_l, attn_r, bias, edge_weight)
 
 
 def dot_product(
@@ -96,6 +94,7 @@ def dot_product(
     dropout: float,
     seed: int,
     edge_weight: torch.Tensor | None = None,
+    codes: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """y_i = Σ_j w_ij α_ij v_j with the scores q_i·k_j / √D, or those of `DotProductLipschitzNorm` per node.
 
@@ -104,6 +103,7 @@ def dot_product(
     query : (M, H, D), of the targets; in memory with the heads or the width fastest.
     key, value : (N, H, D), of the sources.
     kappa, dropout, seed, edge_weight : as for `additive`.
+    codes : (T, H, D); that of an edge's type, in `graph.edata["edge_type"]`, is added to its key.
 
     Returns
     -------
@@ -111,14 +111,17 @@ def dot_product(
 
     Raises
     ------
-    DataError : features that do not fit the graph or each other.
+    DataError : features or types of edges that do not fit the graph or each other.
     UsageError : a type or number that cannot be computed with.
     """
     adjacency = Adjacency.of(graph)
-    check_dot_product(adjacency, query, key, value, edge_weight)
+    check_dot_product(adjacency, query, key, value, edge_weight, codes)
     check_numbers(kappa=kappa, dropout=dropout)
     settings = {"kappa": kappa, "dropout": dropout, "seed": seed}
-    return _Attend.apply(DotProductStep, adjacency, settings, query, key, value, edge_weight)
+    if codes is None:
+        return Attend.apply(DotProductStep, adjacency, settings, query, key, value, edge_weight)
+    settings["edges"] = TypedEdges.of(graph, len(codes))
+    return Attend.apply(TypedProductStep, adjacency, settings, query, key, value, edge_weight, codes)
 
 
 def dynamic(
@@ -158,7 +161,7 @@ def dynamic(
     check_dynamic(adjacency, key, query, attn, bias, edge_weight)
     check_numbers(kappa=kappa, dropout=dropout, negative_slope=negative_slope)
     settings = {"kappa": kappa, "slope": negative_slope, "dropout": dropout, "seed": seed}
-    return _Attend.apply(DynamicStep, adjacency, settings, key, query, attn, bias, edge_weight)
+    return Attend.apply(DynamicStep, adjacency, settings, key, query, attn, bias, edge_weight)
 
 
 def shared_product(
@@ -198,7 +201,7 @@ def shared_product(
     check_shared_product(adjacency, query, key, mixing, value, edge_weight)
     check_numbers(kappa=kappa, dropout=dropout)
     settings = {"kappa": kappa, "scale": scale, "dropout": dropout, "seed": seed}
-    return _Attend.apply(SharedProductStep, adjacency, settings, query, key, mixing, value, edge_weight)
+    return Attend.apply(SharedProductStep, adjacency, settings, query, key, mixing, value, edge_weight)
 
 
 def additive_spread(
@@ -221,13 +224,23 @@ def additive_spread(
 
 
 def dot_product_spread(
-    graph: dgl.DGLGraph, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, kappa: float | None
+    graph: dgl.DGLGraph,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    *,
+    kappa: float | None,
+    codes: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The same of the attention of `dot_product`."""
     adjacency = Adjacency.of(graph)
-    check_dot_product(adjacency, query, key, value)
+    check_dot_product(adjacency, query, key, value, None, codes)
     check_numbers(kappa=kappa)
-    return DotProductStep(adjacency, query, key, value, None, kappa=kappa, dropout=0.0, seed=0).spread()
+    settings = {"kappa": kappa, "dropout": 0.0, "seed": 0}
+    if codes is None:
+        return DotProductStep(adjacency, query, key, value, None, **settings).spread()
+    settings["edges"] = TypedEdges.of(graph, len(codes))
+    return TypedProductStep(adjacency, query, key, value, None, codes, **settings).spread()
 
 
 def dynamic_spread(
@@ -264,30 +277,3 @@ def shared_product_spread(
     check_numbers(kappa=kappa)
     numbers = {"kappa": kappa, "scale": scale, "dropout": 0.0, "seed": 0}
     return SharedProductStep(adjacency, query, key, mixing, value, None, **numbers).spread()
-
-
-class _Attend(torch.autograd.Function):
-    """One step of attention, by its class, the graph, its settings and what it is made of."""
-
-    @staticmethod
-    def forward(
-        ctx: FunctionCtx,
-        kind: type[Step],
-        adjacency: Adjacency,
-        settings: dict[str, Any],
-        *inputs: torch.Tensor | None,
-    ) -> torch.Tensor:
-        step = kind(adjacency, *inputs, **settings)
-        out = step.forward()
-        # The inputs as well, on which a second derivative would depend.
-        arrays = {**step.given, **step.kept}
-        ctx.step, ctx.names = step.emptied(), tuple(arrays)
-        ctx.save_for_backward(*arrays.values(), *inputs)
-        return out
-
-    @staticmethod
-    @differentiable_once
-    def backward(ctx: FunctionCtx, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        # Asked for once: under a checkpoint they are computed for it.
-        step = ctx.step.filled(dict(zip(ctx.names, ctx.saved_tensors, strict=False)))
-        return None, None, None, *step.backward(grad_out)

@@ -6,11 +6,13 @@ import copy
 from typing import Any
 
 import torch
+from torch.autograd.function import FunctionCtx
 
 from lipgnn.errors import UsageError
 from lipgnn.kernels import native
 from lipgnn.kernels.adjacency import Adjacency
 from lipgnn.kernels.native import MOST_HEADS, VECTOR_HEADS
+from lipgnn.kernels.once import differentiable_once
 
 # Exponentials of scores up to this size can be summed in float32 without taking off the largest score first.
 _SAFE_SCORE = 60.0
@@ -143,3 +145,30 @@ class Layout:
         """The gradient that comes in, and room for it in the order of memory where that is another."""
         grad_out = grad_out.contiguous()
         return {"grad_out": grad_out, "grad_rows": torch.empty_like(grad_out) if self.heads_fastest else grad_out}
+
+
+class Attend(torch.autograd.Function):
+    """One step of attention, by its class, the graph, its settings and what it is made of."""
+
+    @staticmethod
+    def forward(
+        ctx: FunctionCtx,
+        kind: type[Step],
+        adjacency: Adjacency,
+        settings: dict[str, Any],
+        *inputs: torch.Tensor | None,
+    ) -> torch.Tensor:
+        step = kind(adjacency, *inputs, **settings)
+        out = step.forward()
+        # The inputs as well, on which a second derivative would depend.
+        arrays = {**step.given, **step.kept}
+        ctx.step, ctx.names = step.emptied(), tuple(arrays)
+        ctx.save_for_backward(*arrays.values(), *inputs)
+        return out
+
+    @staticmethod
+    @differentiable_once
+    def backward(ctx: FunctionCtx, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        # Asked for once: under a checkpoint they are computed for it.
+        step = ctx.step.filled(dict(zip(ctx.names, ctx.saved_tensors, strict=False)))
+        return None, None, None, *step.backward(grad_out)

@@ -87,8 +87,8 @@ class DotProductStep(Step):
         self.kept = self._product_arrays(self._features)
         return super().forward(**more)
 
-    def backward(self, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        """The gradients of query, key, value and edge_weight."""
+    def backward(self, grad_out: torch.Tensor, **more: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """The gradients of query, key, value and edge_weight; `more` are further arrays of the kernel."""
         layout, sources, targets = self.layout, self.adjacency.num_sources, self.adjacency.num_targets
         nodes = {"query": targets, "key": sources, "value": sources}
         grads = self._gradients(grad_out, {name: (count, layout.size) for name, count in nodes.items()})
@@ -98,6 +98,7 @@ class DotProductStep(Step):
             grad_length=grad_out.new_empty(targets, 2, layout.padded),
             grad_longest=grad_out.new_empty(2, layout.padded, sources),
             **grads,
+            **more,
         )
         return *(self._in_heads(grads, name) for name in nodes), grads.get("grad_edge_weight")
 

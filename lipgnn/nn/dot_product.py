@@ -14,12 +14,12 @@ from lipgnn.nn.attention import AttentionConv, aggregate
 from lipgnn.nn.ends import Ends
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.nn.projection import Projection, project
+from lipgnn.nn.slices import Projected
 from lipgnn.norms import score_norm
 from lipgnn.norms.lengths import spectral_norm
+from lipgnn.norms.scores.dot_product import products
 from lipgnn.runtime import dgl
 from lipgnn.spec.network import NetworkSpec
-
-fn = dgl.function
 
 
 class DotProductConv(AttentionConv):
@@ -101,19 +101,21 @@ class DotProductConv(AttentionConv):
         return self.query
 
     def _reference(
-        self, graph: dgl.DGLGraph, ends: Ends, edge_weight: torch.Tensor | None
+        self, graph: dgl.DGLGraph, projected: Projected, edge_weight: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        query, key, value = self._projected(ends, heads_fastest=False)
+        query, key, value = projected
         return aggregate(graph, self.scores(graph, query, key, value), value, self.attn_drop, edge_weight)
 
-    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, ends: Ends, **more: Any) -> torch.Tensor:
-        heads_fastest = kernel.heads_fastest(self.num_heads, self.out_feats)
-        projected = self._projected(ends, heads_fastest=heads_fastest)
-        return kernel.dot_product(graph, *projected, kappa=self._kappa, **more)
+    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, projected: Projected, **more: Any) -> torch.Tensor:
+        return kernel.dot_product(graph, *projected, kappa=self._kappa, **self._further, **more)
 
-    def _fused_spread(self, graph: dgl.DGLGraph, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
-        heads_fastest = fused.heads_fastest(self.num_heads, self.out_feats)
-        return fused.dot_product_spread(graph, *self._projected(ends, heads_fastest=heads_fastest), kappa=self._kappa)
+    def _fused_spread(self, graph: dgl.DGLGraph, projected: Projected) -> tuple[torch.Tensor, torch.Tensor]:
+        return fused.dot_product_spread(graph, *projected, kappa=self._kappa, **self._further)
+
+    @property
+    def _further(self) -> dict[str, torch.Tensor]:
+        """What the kernel is given beside query, key and value."""
+        return {}
 
     def _project(self, own: nn.Linear, x: torch.Tensor, heads: int, *, heads_fastest: bool) -> torch.Tensor:
         return project(own, x, heads, heads_fastest=heads_fastest, kernel=self.kernel)
@@ -127,11 +129,7 @@ class DotProductConv(AttentionConv):
 
     def _products(self, graph: dgl.DGLGraph, query: torch.Tensor, key: torch.Tensor) -> torch.Tensor:
         """The scores without a norm."""
-        graph = graph.local_var()
-        graph.srcdata["key"] = key
-        graph.dstdata["query"] = self._scaled(query)
-        graph.apply_edges(fn.v_dot_u("query", "key", "scores"))
-        return graph.edata["scores"]
+        return products(graph, self._scaled(query), key)
 
     @property
     def maps(self) -> list[LinearMap]:

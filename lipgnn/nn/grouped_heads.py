@@ -15,6 +15,7 @@ from lipgnn.nn.dot_product import DotProductConv
 from lipgnn.nn.ends import Ends
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.nn.shared_heads import register_scale, sharing_in
+from lipgnn.nn.slices import Projected
 from lipgnn.runtime import dgl
 from lipgnn.spec.network import NetworkSpec
 
@@ -72,21 +73,20 @@ class GroupedHeadsConv(DotProductConv):
         sharing, shared_dim = sharing_in(spec, width)
         return super().from_spec(spec, width, shared_dim=shared_dim, groups=sharing.groups, **more)
 
-    def _as_plain(self, ends: Ends, *, heads_fastest: bool) -> list[torch.Tensor]:
+    def _as_plain(self, projected: Projected) -> list[torch.Tensor]:
         """The same for a kernel of plain heads: all of one width, and scores divided by its root."""
-        query, key, value = self._projected(ends, heads_fastest=heads_fastest)
+        query, key, value = projected
         own, width = query.shape[-1], max(query.shape[-1], self.out_feats)
         if self.norm is None:
             query = query * (self.scale * math.sqrt(width))
         pad = nn.functional.pad
         return [pad(query, (0, width - own)), pad(key, (0, width - own)), pad(value, (0, width - self.out_feats))]
 
-    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, ends: Ends, **more: Any) -> torch.Tensor:
-        projected = self._as_plain(ends, heads_fastest=kernel.heads_fastest(self.num_heads, self.out_feats))
-        return kernel.dot_product(graph, *projected, kappa=self._kappa, **more)[..., : self.out_feats]
+    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, projected: Projected, **more: Any) -> torch.Tensor:
+        return kernel.dot_product(graph, *self._as_plain(projected), kappa=self._kappa, **more)[..., : self.out_feats]
 
-    def _fused_spread(self, graph: dgl.DGLGraph, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
-        return fused.dot_product_spread(graph, *self._as_plain(ends, heads_fastest=False), kappa=self._kappa)
+    def _fused_spread(self, graph: dgl.DGLGraph, projected: Projected) -> tuple[torch.Tensor, torch.Tensor]:
+        return fused.dot_product_spread(graph, *self._as_plain(projected), kappa=self._kappa)
 
     def _projected(self, ends: Ends, *, heads_fastest: bool) -> list[torch.Tensor]:
         """Query (M, H, d) of the targets, key (N, H, d) and value (N, H, D) of the sources."""
@@ -95,8 +95,8 @@ class GroupedHeadsConv(DotProductConv):
         value = self._project(self.value, ends.source, self.num_heads, heads_fastest=heads_fastest)
         members = self.num_heads // self.groups
         if heads_fastest:
-            return [query, key.transpose(1, 2).repeat_interleave(members, dim=2).transpose(1, 2), value]
-        return [query, key.repeat_interleave(members, dim=1), value]
+            return [query, key.transpose(-1, -2).repeat_interleave(members, dim=-1).transpose(-1, -2), value]
+        return [query, key.repeat_interleave(members, dim=-2), value]
 
     def _scaled(self, query: torch.Tensor) -> torch.Tensor:
         return query * self.scale

@@ -15,6 +15,7 @@ from lipgnn.kernels import affine, fused
 from lipgnn.nn.dot_product import DotProductConv
 from lipgnn.nn.ends import Ends
 from lipgnn.nn.linear_map import LinearMap
+from lipgnn.nn.slices import Projected
 from lipgnn.runtime import dgl
 from lipgnn.spec.head_sharing import HeadSharing, parse_head_sharing
 from lipgnn.spec.network import NetworkSpec
@@ -92,15 +93,14 @@ class SharedHeadsConv(DotProductConv):
         with torch.no_grad():
             self.mixing.copy_(own.repeat_interleave(self.shared_dim // self.num_heads, dim=1))
 
-    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, ends: Ends, **more: Any) -> torch.Tensor:
-        return kernel.shared_product(graph, **self._arguments(kernel, ends), **more)
+    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, projected: Projected, **more: Any) -> torch.Tensor:
+        return kernel.shared_product(graph, **self._arguments(projected), **more)
 
-    def _fused_spread(self, graph: dgl.DGLGraph, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
-        return fused.shared_product_spread(graph, **self._arguments(fused, ends))
+    def _fused_spread(self, graph: dgl.DGLGraph, projected: Projected) -> tuple[torch.Tensor, torch.Tensor]:
+        return fused.shared_product_spread(graph, **self._arguments(projected))
 
-    def _arguments(self, kernel: ModuleType, ends: Ends) -> dict[str, torch.Tensor | float | None]:
-        heads_fastest = kernel.heads_fastest(self.num_heads, self.out_feats)
-        query, key, value = self._projected(ends, heads_fastest=heads_fastest)
+    def _arguments(self, projected: Projected) -> dict[str, torch.Tensor | float | None]:
+        query, key, value = projected
         features = {"query": query, "key": key, "mixing": self.mixing, "value": value}
         return {**features, "scale": self.scale.item(), "kappa": self._kappa}
 

@@ -45,8 +45,10 @@ class ProductAttention : protected Attention<Rows> {
     rows_.scale(sum, down);
   }
 
-  // f_i and s_i, kept for backward with the numbers of the longest neighbours.
-  void find_factors(int64_t i, int64_t begin, int64_t stop, V* first_factor, V* second_factor) const {
+  // f_i and s_i, kept for backward with the numbers of the longest neighbours; the longest key may be known already.
+  template <bool KeyKnown = false>
+  void find_factors(int64_t i, int64_t begin, int64_t stop, V* first_factor, V* second_factor,
+                    const V* longest_key = nullptr, const M* key_number = nullptr) const {
     for (int g = 0; g < rows_.groups(); ++g) {
       const size_t at = g * L;
       first_factor[g] = fill<T, L>(1);
@@ -55,7 +57,10 @@ class ProductAttention : protected Attention<Rows> {
         V longest[2];
         for (int which = 0; which < 2; ++which) {
           M number;
-          this->find_longest(a_.length + which * padded_ + at, 2 * padded_, begin, stop, longest + which, &number);
+          if (KeyKnown && which == 0)
+            longest[0] = longest_key[g], number = key_number[g];
+          else
+            this->find_longest(a_.length + which * padded_ + at, 2 * padded_, begin, stop, longest + which, &number);
           this->save_numbers(a_.longest + (i * 2 + which) * padded_ + at, number);
           store(a_.longest_length + (i * 2 + which) * padded_ + at, longest[which]);
         }
@@ -98,9 +103,12 @@ class ProductAttention : protected Attention<Rows> {
 
   // The gradients of max_j |k_j| and max_j |v_j|, brought to the longest sources.
   void bring_lengths() const {
-    for (int which = 0; which < 2; ++which)
-      this->bring_to_longest(brought_to(which), a_.longest + which * padded_, 2 * padded_, a_.grad_length + which * padded_,
-                             2 * padded_);
+    for (int which = 0; which < 2; ++which) bring_length(which);
+  }
+
+  void bring_length(int which) const {
+    this->bring_to_longest(brought_to(which), a_.longest + which * padded_, 2 * padded_, a_.grad_length + which * padded_,
+                           2 * padded_);
   }
 
   const Arrays& a_;
