@@ -20,6 +20,7 @@ LOOKS_INTO = {
     "files": ("errors",),
     "runtime": ("errors", "memory"),
     "catalog": ("errors",),
+    "groups": ("errors", "catalog"),
     "spec": GROUND,
     "norms": GROUND,
     "kernels": (*GROUND, "norms"),

@@ -16,6 +16,7 @@ from lipgnn.catalog.dataset_entries import (
 )
 from lipgnn.catalog.datasets import DATASETS, FEATURE_FORMS, UNDIRECTED, cautions, dataset_entry, split_name
 from lipgnn.catalog.entry import Entry, check_name
+from lipgnn.catalog.images import READOUTS, SYMMETRIES, SymmetryEntry
 from lipgnn.catalog.layers import MODELS, LayerEntry, layers_for, models_with
 from lipgnn.catalog.network import (
     ACTIVATIONS,
@@ -87,12 +88,14 @@ __all__ = [
     "PATH_FILES",
     "PATH_LOSSES",
     "PREDICTIONS",
+    "READOUTS",
     "RESIDUALS",
     "SCORE_NORMS",
     "SKIPS",
     "STACKS",
     "SUMS",
     "SUMS_RECIPE",
+    "SYMMETRIES",
     "TASKS",
     "TRANSITIONS",
     "UNDIRECTED",
@@ -109,6 +112,7 @@ __all__ = [
     "OgbEntry",
     "PathsEntry",
     "ScoreNormEntry",
+    "SymmetryEntry",
     "cautions",
     "check_name",
     "dataset_entry",
