@@ -6,12 +6,15 @@ stands for a class says where it is ("module:Class"); it is imported when it is 
 
 from lipgnn.catalog.dataset_entries import (
     EDGES_ALONE,
+    IDX_FILES,
     PATH_FILES,
     DatasetEntry,
     FetchedEntry,
     FileEntry,
+    ImagesEntry,
     OgbEntry,
     PathsEntry,
+    is_image_folder,
     is_path_folder,
 )
 from lipgnn.catalog.datasets import DATASETS, FEATURE_FORMS, UNDIRECTED, cautions, dataset_entry, split_name
@@ -75,6 +78,7 @@ __all__ = [
     "EDGES_ALONE",
     "FEATURE_FORMS",
     "FEATURE_NORMS",
+    "IDX_FILES",
     "INITS",
     "JUMPS",
     "KERNELS",
@@ -106,6 +110,7 @@ __all__ = [
     "FeatureNormEntry",
     "FetchedEntry",
     "FileEntry",
+    "ImagesEntry",
     "LayerEntry",
     "MeasureEntry",
     "MetricEntry",
@@ -119,6 +124,7 @@ __all__ = [
     "find_task",
     "fused_norms",
     "horizon_words",
+    "is_image_folder",
     "is_path_folder",
     "layers_for",
     "models_with",

@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lipgnn.catalog.dataset_entries import is_path_folder
+from lipgnn.catalog.dataset_entries import is_image_folder, is_path_folder
 from lipgnn.catalog.datasets import dataset_entry
 from lipgnn.catalog.entry import Entry, check_name
 
@@ -95,6 +95,7 @@ TASKS: dict[str, Entry] = {
         "NeighborsMatch: a key to look up at the leaves of a tree", implementation="lipgnn.tasks.trees:NeighborsMatch"
     ),
     "paths": Entry("where a path on a graph goes on", implementation="lipgnn.tasks.paths:Paths"),
+    "images": Entry("one class for every image", implementation="lipgnn.tasks.images:Images"),
 }
 
 
@@ -114,13 +115,16 @@ def task_name(dataset: str) -> str:
     """The name of the task that the name or path of a data set leads to: the one place that knows.
 
     Where the name, up to a colon, is that of a task, it is this one; else the one of the data set's entry in the
-    catalog. A folder of the five files of trajectories is of paths, and all other data of nodes.
+    catalog. A folder of the five files of trajectories is of paths, one of idx files of images, and
+    all other data of nodes.
     """
     family = dataset.partition(":")[0]
     if family in TASKS:
         return family
     if entry := dataset_entry(dataset):
         return entry.task
+    if is_image_folder(dataset) or is_image_folder(family):
+        return "images"
     return "paths" if is_path_folder(dataset) else "nodes"
 
 

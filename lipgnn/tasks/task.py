@@ -73,7 +73,7 @@ class Task:
     scored : what metrics that are asked for in its place can be about (see `lipgnn.catalog.MetricEntry`).
     has_classes : whether every item has one class, of which a confusion matrix can be made.
     uncertified : why no certificate can be given for its predictions, and None where one can.
-    walks : whether its outputs are of walks along edges, and not of the nodes of a graph.
+    outputs : the word for what its outputs are of, where these are not nodes of a graph, such as "walks".
     """
 
     items: str
@@ -81,7 +81,7 @@ class Task:
     scored: tuple[str, ...] = ()
     has_classes = False
     uncertified: str | None = "A certificate is about which of several classes an item has."
-    walks = False
+    outputs = "nodes"
 
     def defaults(self, dataset: str, model: str) -> dict[str, Any]:
         """Run options of the protocol that comes with a data set of this task, for a kind of layer."""
