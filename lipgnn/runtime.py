@@ -138,6 +138,10 @@ MEMBERSHIP = "graph"
 """The node data that says which graph a node is of, where the nodes of a batch are not in the order of its graphs."""
 
 
+EDGE_TYPE = "edge_type"
+"""The edge data that says of which type every edge is, (E,) whole numbers from 0 on."""
+
+
 def members_of(graph: Any) -> torch.Tensor | None:
     """The number of the graph of every node of a DGL graph, (N,), or None where all are of one.
 

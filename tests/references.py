@@ -105,18 +105,23 @@ def dot_scores(
     value: np.ndarray,
     kappa: float | None = None,
     query_norm: str = "node",
+    codes: np.ndarray | None = None,
 ) -> np.ndarray:
-    """Scores of the Graph Transformer, (E, H): scaled dot products, or of LipschitzNorm with this κ."""
+    """Scores of the Graph Transformer, (E, H): scaled dot products, or of LipschitzNorm with this κ.
+
+    To the key of every edge its code is added, if codes (E, H, D) are given.
+    """
     num_heads, width = query.shape[1:]
+    key = [key[j] + (0.0 if codes is None else codes[e]) for e, (j, _) in enumerate(edges)]
     scores = np.zeros((len(edges), num_heads))
     for h in range(num_heads):
-        for e, (j, i) in enumerate(edges):
-            dot = query[i, h] @ key[j, h]
+        for e, (_, i) in enumerate(edges):
+            dot = query[i, h] @ key[e][h]
             if kappa is None:
                 scores[e, h] = dot / math.sqrt(width)
                 continue
             u = np.linalg.norm(query[i, h] if query_norm == "node" else query[:, h])
-            v = max(np.linalg.norm(key[k, h]) for k, target in edges if target == i)
+            v = max(np.linalg.norm(key[k][h]) for k, (_, target) in enumerate(edges) if target == i)
             w = max(np.linalg.norm(value[k, h]) for k, target in edges if target == i)
             divisor = kappa * max(u * v, u * w, v * w)
             scores[e, h] = dot / divisor if divisor else 0.0

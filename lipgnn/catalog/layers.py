@@ -18,6 +18,7 @@ class LayerEntry(Entry):
     linear_maps : whether weight norms and initializations find linear maps in it.
     value_map : whether one linear map leads from features to what a node adds up of its neighbours.
     linear_skip : whether it has a linear skip of its own.
+    typed_edges : whether it tells types of edges apart.
     closed : whether nothing may act between its layers, which pass on more than features.
     task : the one task that it is of, if it is no layer for features of any kind.
     """
@@ -26,6 +27,7 @@ class LayerEntry(Entry):
     linear_maps: bool = False
     value_map: bool = False
     linear_skip: bool = False
+    typed_edges: bool = False
     closed: bool = False
     task: str | None = None
 
@@ -70,6 +72,7 @@ MODELS: dict[str, LayerEntry] = {
         linear_maps=True,
         value_map=True,
         linear_skip=True,
+        typed_edges=True,
     ),
     # These have no attention scores for the default norm to act on.
     "gcn": LayerEntry(
@@ -120,5 +123,5 @@ def layers_for(task: str) -> list[str]:
 
 
 def models_with(fact: str) -> list[str]:
-    """The names of the layers whose entry says so: attention, linear_maps, value_map, linear_skip or closed."""
+    """The names of the layers whose entry says so, by a fact such as attention, linear_maps or typed_edges."""
     return [name for name, entry in MODELS.items() if getattr(entry, fact)]

@@ -25,9 +25,16 @@ from lipgnn.spec.weight_norm import parse_weight_norm
 
 @dataclass(frozen=True)
 class Builder:
-    """Builds the blocks of the network that a specification describes."""
+    """Builds the blocks of the network that a specification describes.
+
+    Attributes
+    ----------
+    spec : that of the network.
+    edge_types : how many types of edges its graphs have; layers that do not tell them apart are as without.
+    """
 
     spec: NetworkSpec
+    edge_types: int = 0
 
     def block(self, layer: int) -> nn.Module:
         """The block of this number, from 1 on, with new weights.
@@ -55,7 +62,7 @@ class Builder:
 
     def _parts(self, hidden: int, layer: int) -> tuple[nn.Module | None, ...]:
         width = hidden * self.spec.heads
-        conv = layer_of(MODELS[self.spec.model].load(), self.spec, width, layer)
+        conv = layer_of(MODELS[self.spec.model].load(), self.spec, width, layer, self.edge_types)
         self._prepare(maps_of(conv))
         if self.spec.init == "balanced" and score_norm_of(conv) is None:
             # A score norm would divide zero by zero, and make any score of full size after one step.

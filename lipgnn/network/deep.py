@@ -56,6 +56,7 @@ class DeepGNN(nn.Module):
     ----------
     spec : what the network is, checked when it was made.
     in_feats, num_classes : widths of the input and of the output.
+    edge_types : how many types of edges the graphs have, a fact of the data; 0 where they have none.
     encoder, head : what makes the two ends, from the specification and the width of the input or of the output.
     blocks : where they are not those that the specification describes.
 
@@ -71,6 +72,7 @@ class DeepGNN(nn.Module):
         in_feats: int,
         num_classes: int,
         *,
+        edge_types: int = 0,
         encoder: MakeEnd = linear_encoder,
         head: MakeEnd = linear_head,
         blocks: Iterable[nn.Module] | None = None,
@@ -80,7 +82,7 @@ class DeepGNN(nn.Module):
         self.encoder_activation = ACTIVATIONS[spec.encoder_activation]()
         self.edge_dropout = EdgeDropout(spec.edge_dropout)
         if blocks is None:
-            builder = Builder(spec)
+            builder = Builder(spec, edge_types)
             blocks = (builder.block(layer) for layer in range(1, spec.layers + 1))
         self.blocks = nn.ModuleList(blocks)
         self.dropout = FeatureDropout(spec.dropout, spec.kernel)

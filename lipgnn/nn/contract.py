@@ -57,6 +57,8 @@ class Layer(Protocol):
         that returns the output and the weights (E, H, 1).
     attends_to_loops : whether self-loops count among the edges of its attention; where not, their weights are zero.
     score_weights : the parameters, beside its maps, that scores are made of; where they are zero all scores are.
+    typed_edges : whether it tells types of edges apart: it is then made with `edge_types=`, their number, where the
+        data has such, and finds those of a graph's edges in its edge data (see lipgnn.runtime.EDGE_TYPE).
     linear_skip : whether its attribute `skip` is a linear map past everything else, or None to be without it.
     maps : its linear maps, which weight norms bound and initializations draw.
     value_map : the one of them from features to what a node adds up of its neighbours.
@@ -68,6 +70,7 @@ class Layer(Protocol):
     attention: str | None
     attends_to_loops: bool
     score_weights: Sequence[nn.Parameter]
+    typed_edges: bool
     linear_skip: bool
     maps: Sequence[LinearMap]
     value_map: LinearMap
@@ -143,10 +146,11 @@ def score_weights_of(layer: nn.Module) -> Sequence[nn.Parameter]:
     return said(layer, "score_weights", ())
 
 
-def layer_of(kind: type[Layer], spec: NetworkSpec, width: int, layer: int) -> Layer:
-    """The layer of this kind and number, from 1 on."""
+def layer_of(kind: type[Layer], spec: NetworkSpec, width: int, layer: int, edge_types: int = 0) -> Layer:
+    """The layer of this kind and number, from 1 on, for graphs of so many types of edges."""
+    own = {"edge_types": edge_types} if edge_types and getattr(kind, "typed_edges", False) else {}
     make = getattr(kind, "from_spec_at", None)
-    return make(spec, width, layer) if make else kind.from_spec(spec, width)
+    return make(spec, width, layer, **own) if make else kind.from_spec(spec, width, **own)
 
 
 def shown(layer: nn.Module | None, y: torch.Tensor) -> torch.Tensor:

@@ -10,17 +10,18 @@ import torch
 from torch import nn
 
 from lipgnn.catalog import DOT_PRODUCT
+from lipgnn.errors import UsageError
 from lipgnn.kernels import affine, fused
+from lipgnn.kernels.edge_types import EdgeTypes
 from lipgnn.nn.attention import AttentionConv, aggregate
 from lipgnn.nn.ends import Ends
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.nn.projection import Projection, project
 from lipgnn.norms import score_norm
 from lipgnn.norms.lengths import spectral_norm
+from lipgnn.norms.scores.dot_product import products
 from lipgnn.runtime import dgl
 from lipgnn.spec.network import NetworkSpec
-
-fn = dgl.function
 
 
 class TransformerConv(AttentionConv):
@@ -30,11 +31,16 @@ class TransformerConv(AttentionConv):
 
         α_ij = softmax_{j∈N(i)} ( q_i·k_j / √D ),   y_i = Σ_j α_ij v_j + W_skip x_i + b_skip
 
-    With `norm="lip"` the scores are those of `DotProductLipschitzNorm` instead. Equal to PyTorch Geometric's
-    layer of the same name when its `lin_query, lin_key, lin_value, lin_skip` are copied over, also from nodes of one
-    kind to nodes of another. Of its options there are not: `beta`, a learned gate between skip and attention, which is
-    not Lipschitz; `edge_dim`, features of edges; `concat=False`, which is `.mean(dim=-2)` of the output, before the
-    skip is added.
+    With `norm="lip"` the scores are those of `DotProductLipschitzNorm` instead. Where edges have types, each type t has
+    a learned code e_t for every head, and the key of an edge of that type is k_j + e_t: the scores are q_i·(k_j + e_t).
+    That is attention with relative positions where types are such (Shaw, Uszkoreit & Vaswani, "Self-Attention with
+    Relative Position Representations", NAACL 2018, equation 4, without their codes of values).
+
+    Equal to PyTorch Geometric's layer of the same name when its `lin_query, lin_key, lin_value, lin_skip` are copied
+    over, also from nodes of one kind to nodes of another. Of its options there are not: `beta`, a learned gate between
+    skip and attention, which is not Lipschitz; `edge_dim`, features of edges, which PyTorch Geometric adds to keys and
+    to values, where a code here is added to the key alone; `concat=False`, which is `.mean(dim=-2)` of the output,
+    before the skip is added.
 
     Reference: Shi et al., "Masked Label Prediction", IJCAI 2021, equations 3 and 4.
 
@@ -47,13 +53,17 @@ class TransformerConv(AttentionConv):
     bias : biases in all four maps.
     allow_zero_in_degree : let nodes without in-edges pass; their output is the skip alone.
     norm : None, "lip", another name of `lipgnn.catalog.SCORE_NORMS` for dot products, or a module called as
-        `norm(graph, query, key, value)` that returns scores (E, H, 1).
+        `norm(graph, query, key, value)` that returns scores (E, H, 1); with edge types it is given the keys of edges
+        (E, H, D) besides.
     kappa, query_norm : of DotProductLipschitzNorm; used with "lip" only.
     kernel : "auto", "dgl", "fused" or "triton": what computes the attention (see `lipgnn.kernels`).
+    edge_types : how many types of edges there are; graphs then say those of their edges, from 0 on, in
+        `graph.edata["edge_type"]`. With 0 the layer does not look at types.
     """
 
     attention = DOT_PRODUCT
     linear_skip = True
+    typed_edges = True
 
     def __init__(
         self,
@@ -70,6 +80,7 @@ class TransformerConv(AttentionConv):
         kappa: float = 1.0,
         query_norm: str = "node",
         kernel: str = "auto",
+        edge_types: int = 0,
     ):
         own = {} if query_norm == "node" else {"query_norm": query_norm}
         super().__init__(
@@ -87,6 +98,10 @@ class TransformerConv(AttentionConv):
         self.key = nn.Linear(source_feats, width, bias=bias)
         self.value = nn.Linear(source_feats, width, bias=bias)
         self.skip = Projection(target_feats, width, bias=bias, kernel=kernel) if skip else None
+        if edge_types < 0:
+            raise UsageError(f"edge_types must be a number of types, or 0 for none, got {edge_types!r}.")
+        self.edge_types = edge_types
+        self.edge_type = nn.Parameter(torch.empty(edge_types, num_heads, out_feats)) if edge_types else None
         self.reset_parameters()
 
     @classmethod
@@ -95,11 +110,13 @@ class TransformerConv(AttentionConv):
         return super().from_spec(spec, width, skip=spec.skip == "own", **more)
 
     def reset_parameters(self) -> None:
-        """Draw new weights: Glorot uniform; biases zero."""
+        """Draw new weights: Glorot uniform; biases zero; codes of types normal, as tables of learned rows are."""
         for linear in filter(None, (self.query, self.key, self.value, self.skip)):
             nn.init.xavier_uniform_(linear.weight)
             if linear.bias is not None:
                 nn.init.zeros_(linear.bias)
+        if self.edge_type is not None:
+            nn.init.normal_(self.edge_type)
 
     @property
     def _source_map(self) -> nn.Linear:
@@ -129,18 +146,24 @@ class TransformerConv(AttentionConv):
         maps = ((self.query, ends.target), (self.key, ends.source), (self.value, ends.source))
         return [project(own, x, self.num_heads, heads_fastest=heads_fastest, kernel=self.kernel) for own, x in maps]
 
+    @property
+    def _fits_kernels(self) -> bool:
+        return self.edge_type is None and super()._fits_kernels
+
     def _with_passed(self, out: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         return out if self.skip is None else out + self._heads(self.skip(target))
 
     def scores(self, graph: dgl.DGLGraph, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
         """Scores of all edges, (E, H, 1), from query (M, H, D) of targets, key and value (N, H, D) of sources."""
+        coded = () if self.edge_type is None else (self._edge_keys(graph, key),)
         if self.norm is not None:
-            return self.norm(graph, query, key, value)
-        graph = graph.local_var()
-        graph.srcdata["key"] = key
-        graph.dstdata["query"] = query / math.sqrt(self.out_feats)
-        graph.apply_edges(fn.v_dot_u("query", "key", "scores"))
-        return graph.edata["scores"]
+            return self.norm(graph, query, key, value, *coded)
+        return products(graph, query / math.sqrt(self.out_feats), key, *coded)
+
+    def _edge_keys(self, graph: dgl.DGLGraph, key: torch.Tensor) -> torch.Tensor:
+        """k_j + e_t of every edge, (E, H, D)."""
+        codes = self.edge_type.index_select(0, EdgeTypes.of(graph, self.edge_types).types)
+        return dgl.ops.u_add_e(graph, key, codes)
 
     @property
     def maps(self) -> list[LinearMap]:

@@ -30,9 +30,9 @@ def lengths_of(z: Ends) -> tuple[torch.Tensor, torch.Tensor]:
     return safe_length(source), safe_length(target)
 
 
-def longest_neighbour(graph: dgl.DGLGraph, length: torch.Tensor) -> torch.Tensor:
-    """Maximum of `length` (N, H, 1) over the in-neighbours of every node; 0 where there are none."""
-    longest = dgl.ops.copy_u_max(graph, length)
+def longest_neighbour(graph: dgl.DGLGraph, length: torch.Tensor, *, of_edges: bool = False) -> torch.Tensor:
+    """Maximum of `length` (N, H, 1), or (E, H, 1) of edges, over what enters every node; 0 where nothing does."""
+    longest = (dgl.ops.copy_e_max if of_edges else dgl.ops.copy_u_max)(graph, length)
     # For a node without in-edges DGL gives -inf, and sends its gradient to node 0.
     has_neighbours = (graph.in_degrees() > 0).view(-1, 1, 1)
     return torch.where(has_neighbours, longest, torch.zeros_like(longest))

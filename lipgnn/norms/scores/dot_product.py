@@ -23,6 +23,21 @@ from lipgnn.runtime import dgl
 fn = dgl.function
 
 
+def products(
+    graph: dgl.DGLGraph, query: torch.Tensor, key: torch.Tensor, edge_key: torch.Tensor | None = None
+) -> torch.Tensor:
+    """q_i·k_j of every edge, (E, H, 1), from query (M, H, D) and key (N, H, D), or keys of edges (E, H, D)."""
+    graph = graph.local_var()
+    graph.dstdata["q"] = query
+    if edge_key is None:
+        graph.srcdata["k"] = key
+        graph.apply_edges(fn.v_dot_u("q", "k", "scores"))
+    else:
+        graph.edata["k"] = edge_key
+        graph.apply_edges(fn.v_dot_e("q", "k", "scores"))
+    return graph.edata["scores"]
+
+
 class DotProductLipschitzNorm(nn.Module):
     """Normalized dot-product scores of q_i and k_j, as in the Graph Transformer.
 
@@ -31,6 +46,11 @@ class DotProductLipschitzNorm(nn.Module):
     with v_i = max_{j∈N(i)} ‖k_j‖, w_i = max_{j∈N(i)} ‖v_j‖, and u_i = ‖q_i‖ for `query_norm="node"`, the
     theorem applied to every target node; u_i = ‖Q‖_F over all nodes for `query_norm="graph"`. The paper has
     κ = 1. The usual factor 1/√D is part of the divisor's business and is left out.
+
+    Where edges have types, the key of an edge is k_j + e_t, with the code of its type, and v_i = max ‖k_j + e_t‖ over
+    the in-edges of i. The theorem asks how large t̂_ij is, and how fast it changes, in terms of whatever vectors enter
+    the product; a code is a constant, so a change of features changes k_j + e_t exactly as it changes k_j, and every
+    bound below holds as it is [D, derived here].
 
     This norm computes the scores itself instead of dividing given ones: the product of two large vectors
     would overflow before a divisor could tame it.
@@ -53,13 +73,21 @@ class DotProductLipschitzNorm(nn.Module):
         self.kappa = positive(kappa)
         self.query_norm = query_norm
 
-    def forward(self, graph: dgl.DGLGraph, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
+    def forward(
+        self,
+        graph: dgl.DGLGraph,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        value: torch.Tensor,
+        edge_key: torch.Tensor | None = None,
+    ) -> torch.Tensor:
         """Scores of all edges.
 
         Parameters
         ----------
         query : (M, H, D), of targets.
         key, value : (N, H, D), of sources.
+        edge_key : (E, H, D), the keys of edges with the codes of their types, in place of `key`.
 
         Returns
         -------
@@ -68,16 +96,15 @@ class DotProductLipschitzNorm(nn.Module):
         u = safe_length(query)  # (N, H, 1)
         if self.query_norm == "graph":
             u = safe_length(u.transpose(0, 2)).transpose(0, 2)  # (1, H, 1)
-        v, w = longest_neighbour(graph, safe_length(key)), longest_neighbour(graph, safe_length(value))
+        typed = edge_key is not None
+        v = longest_neighbour(graph, safe_length(edge_key if typed else key), of_edges=typed)
+        w = longest_neighbour(graph, safe_length(value))
         # max{uv, uw, vw} is the product of the two largest of the three.
         first, second = torch.maximum(v, w), torch.maximum(u, torch.minimum(v, w))
         first_size, second_size = nonzero(first.detach()), nonzero(second.detach())
         divisor = nonzero(first / first_size) * nonzero(second / second_size)
-        graph = graph.local_var()
-        graph.srcdata["k"] = key
-        graph.dstdata["q"] = query / second_size
-        graph.apply_edges(fn.v_dot_u("q", "k", "scores"))
-        return divide(graph, graph.edata["scores"], 1 / first_size, self.kappa * divisor)
+        scores = products(graph, query / second_size, key, edge_key)
+        return divide(graph, scores, 1 / first_size, self.kappa * divisor)
 
     @property
     def local(self) -> bool:

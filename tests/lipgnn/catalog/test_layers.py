@@ -21,6 +21,7 @@ def test_what_an_entry_says_of_a_layer_is_what_its_class_says(entry_and_layer):
     assert bool(maps_of(layer)) == entry.linear_maps
     assert (value_map_of(layer) is not None) == entry.value_map
     assert (own_skip(layer) is not None) == entry.linear_skip
+    assert said(layer, "typed_edges", False) == entry.typed_edges
 
 
 def test_the_map_of_values_is_one_of_the_maps(entry_and_layer):
@@ -39,7 +40,7 @@ def test_every_layer_of_ours_says_how_far_it_looks_and_whether_it_is_certified(e
 def test_an_entry_that_says_nothing_has_nothing():
     entry = catalog.LayerEntry("a layer")
     assert (entry.attention, entry.linear_maps, entry.value_map, entry.linear_skip) == (None, False, False, False)
-    assert not entry.closed
+    assert not entry.closed and not entry.typed_edges
 
 
 def test_models_with():
@@ -47,4 +48,5 @@ def test_models_with():
     assert catalog.models_with("value_map") == ["gat", "gatv2", "gt", "gcn", "sage"]
     assert catalog.models_with("linear_maps") == ["gat", "gatv2", "gat-sep", "gt", "gcn", "sage", "gin"]
     assert catalog.models_with("linear_skip") == ["gt", "sage"]
+    assert catalog.models_with("typed_edges") == ["gt"]
     assert catalog.models_with("closed") == ["aero", "diffusion"]

@@ -1,8 +1,10 @@
 import pytest
 import torch
+from networks import BARE
 
 from lipgnn.network.blocks import Block
 from lipgnn.network.build import Builder, example_block
+from lipgnn.network.deep import DeepGNN
 from lipgnn.network.reversible import ReversibleBlock
 from lipgnn.nn import Mlp
 from lipgnn.spec.network import NetworkSpec
@@ -40,3 +42,18 @@ def test_an_example_has_the_parts_of_the_network_and_draws_nothing(stack):
 def test_the_parts_of_a_block_are_its_layers_and_norms():
     block = Builder(NetworkSpec(norm="lip+layer", norm_place="sum", mlp="2x", residual="identity")).block(1)
     assert block.parts == [block.conv, block.sum_norm, block.mlp.conv, block.mlp.sum_norm]
+
+
+@pytest.mark.parametrize("stack", ["plain", "reversible"])
+def test_layers_that_tell_types_of_edges_apart_are_made_for_those_of_the_data(stack):
+    residual = "scaled" if stack == "reversible" else "none"
+    spec = NetworkSpec(**{**BARE, "residual": residual}, model="gt", layers=2, hidden=2, heads=2, stack=stack)
+    codes = [name for name, _ in DeepGNN(spec, 3, 2, edge_types=5).named_parameters() if "edge_type" in name]
+    assert len(codes) == (4 if stack == "reversible" else 2)
+    assert not [name for name, _ in DeepGNN(spec, 3, 2).named_parameters() if "edge_type" in name]
+
+
+@pytest.mark.parametrize("model", ["gat", "gcn", "gin"])
+def test_other_layers_are_as_without_types(model):
+    spec = NetworkSpec(**BARE, model=model, layers=1, hidden=2, heads=2)
+    assert DeepGNN(spec, 3, 2, edge_types=5).state_dict().keys() == DeepGNN(spec, 3, 2).state_dict().keys()

@@ -7,7 +7,7 @@ from networks import bare
 from lipgnn.network.edge_dropout import EdgeDropout
 from lipgnn.network.hops import Hop
 from lipgnn.norms import GraphNorm
-from lipgnn.runtime import dgl
+from lipgnn.runtime import EDGE_TYPE, dgl
 
 
 @pytest.fixture
@@ -65,3 +65,12 @@ def test_nodes_stay_in_the_graph_of_a_batch_that_they_are_of():
     torch.testing.assert_close(GraphNorm(2)(thinner, x), GraphNorm(2)(graph, x))
     assert not torch.equal(GraphNorm(2)(thinner, x), GraphNorm(2)(None, x))
     torch.testing.assert_close(GraphNorm(2)(EdgeDropout(0.5)(thinner), x), GraphNorm(2)(graph, x))
+
+
+def test_edges_keep_their_types(graph):
+    sources, targets = graph.edges()
+    graph.edata[EDGE_TYPE] = (7 * sources + targets) % 5
+    thinner = EdgeDropout(0.5)(graph)
+    sources, targets = thinner.edges()
+    assert thinner.num_edges() < graph.num_edges()
+    assert torch.equal(thinner.edata[EDGE_TYPE], (7 * sources + targets) % 5)
