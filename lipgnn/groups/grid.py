@@ -18,6 +18,10 @@ from lipgnn.groups.product import Relation
 _SAME, _TURN, _MIRROR = np.eye(2, dtype=np.int64), np.array([[0, -1], [1, 0]]), np.array([[1, 0], [0, -1]])
 
 
+MOVES = {"upright": 0, "90 degrees": 1, "180 degrees": 2, "270 degrees": 3, "mirrored": 4}
+"""What an image is moved by to see what a network makes of it, as elements of p4m."""
+
+
 def matrices_of(name: str) -> np.ndarray:
     """(n, 2, 2): the elements of z2, mirror, p4 or p4m; of p4m, k turns have number k, behind a mirror 4 + k.
 
@@ -37,6 +41,33 @@ def group_of(name: str) -> Group:
     products = elements[:, None] @ elements  # (n, n, 2, 2)
     same = (products[:, :, None] == elements).all(axis=(-1, -2))
     return Group(name, same.argmax(axis=-1))
+
+
+def words_of(name: str) -> list[str]:
+    """What the elements of one of these groups do, in words."""
+    entry = SYMMETRIES[name]
+    return [
+        ("mirrored, " if mirrored else "") + f"{360 // entry.turns * turn} degrees"
+        for mirrored in range(1 + entry.mirrored)
+        for turn in range(entry.turns)
+    ]
+
+
+def follow(name: str, move: int) -> tuple[np.ndarray, bool]:
+    """To which element every element h of a group goes where an element g of p4m moves the image, and if g is in it.
+
+    That is g·h for a g of the group; else g·h·g⁻¹ where these are in the group, and h itself where they are not.
+    """
+    elements, g = matrices_of(name), matrices_of("p4m")[move]
+
+    def numbers(moved: np.ndarray) -> np.ndarray | None:
+        same = (moved[:, None] == elements).all(axis=(-1, -2))
+        return same.argmax(axis=1) if same.any(axis=1).all() else None
+
+    if (multiplied := numbers(g @ elements)) is not None:
+        return multiplied, True
+    conjugated = numbers(g @ elements @ g.T)
+    return (np.arange(len(elements)) if conjugated is None else conjugated), False
 
 
 def act_on_grid(name: str, side: int) -> Action:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from lipgnn.network.images import ImageNetwork
     from lipgnn.spec.run import RunSpec
     from lipgnn.tasks.batches.images import ImageBatches
+    from lipgnn.tasks.task import FurtherTable
 
 
 class Images(Task):
@@ -30,6 +31,7 @@ class Images(Task):
 
     items = "images"
     metric = "accuracy"
+    model = "gt"
     scored = (CLASSES, ORDER)
     has_classes = True
     outputs = "images"
@@ -38,7 +40,6 @@ class Images(Task):
     def defaults(self, dataset: str, model: str) -> dict[str, Any]:
         """What suits small images: residual sums of layers with LayerNorm before them and an MLP behind."""
         return {
-            "model": "gt",
             "features": "raw",
             "layers": 3,
             "hidden": 8,
@@ -95,3 +96,22 @@ class Images(Task):
         from torch import nn
 
         return nn.functional.cross_entropy(logits, labels)
+
+    def rotations(
+        self, spec: RunSpec, dataset: ImageDataset, network: ImageNetwork, batches: ImageBatches
+    ) -> dict[str, FurtherTable]:
+        """Scores at every angle and mirrored, and the equivariance error of every layer."""
+        from lipgnn.tasks.rotations import tables_of
+
+        return tables_of(spec, dataset, network, batches)
+
+    def looks(
+        self, spec: RunSpec, dataset: ImageDataset, network: ImageNetwork, batches: ImageBatches, number: int
+    ) -> dict[str, Any]:
+        from lipgnn.tasks.rotations import looks_of
+
+        if number >= (count := len(batches.parts["test"])):
+            raise UsageError(
+                f"--image {number} is no image of the test part, which has {count}.", f"Use 0 to {count - 1}."
+            )
+        return looks_of(spec, network, batches, number)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lipgnn.catalog import AUTO_METRIC
 from lipgnn.datasets.source import Split
+from lipgnn.errors import UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,6 +71,7 @@ class Task:
     ----------
     items : the word for what is predicted, such as "nodes".
     metric : the name of its score where nothing else is asked for, one of `lipgnn.catalog.METRICS`.
+    model : the kind of layer of runs that name none; None where that is the built-in one.
     scored : what metrics that are asked for in its place can be about (see `lipgnn.catalog.MetricEntry`).
     has_classes : whether every item has one class, of which a confusion matrix can be made.
     uncertified : why no certificate can be given for its predictions, and None where one can.
@@ -78,6 +80,7 @@ class Task:
 
     items: str
     metric: str
+    model: str | None = None
     scored: tuple[str, ...] = ()
     has_classes = False
     uncertified: str | None = "A certificate is about which of several classes an item has."
@@ -155,6 +158,30 @@ class Task:
     def measures(self, outputs: torch.Tensor, labels: torch.Tensor) -> dict[str, float]:
         """Further numbers of its predictions, by names of `lipgnn.catalog.MEASURES`; shapes as `loss`."""
         return {}
+
+    def rotations(
+        self, spec: RunSpec, dataset: TaskData, network: DeepGNN, batches: Batches
+    ) -> dict[str, FurtherTable]:
+        """What becomes of the test part where it is turned and mirrored; parameters as in `further_tables`.
+
+        Raises
+        ------
+        UsageError : this task has nothing to turn.
+        """
+        raise UsageError(f"--rotations is of images, and data set {dataset.name!r} has {self.items}.", "Leave it out.")
+
+    def looks(
+        self, spec: RunSpec, dataset: TaskData, network: DeepGNN, batches: Batches, number: int
+    ) -> dict[str, Any]:
+        """Where the network looks in an item of the test part, for the figure attention; parameters as there.
+
+        Raises
+        ------
+        UsageError : this task has no image to draw, or not so many.
+        """
+        raise UsageError(
+            f"--figure attention is of images, and data set {dataset.name!r} has {self.items}.", "Leave it out."
+        )
 
     def further_tables(
         self, spec: RunSpec, dataset: TaskData, network: DeepGNN, batches: Batches

@@ -51,7 +51,10 @@ class ImageBatches:
 
     def whole(self) -> Batch:
         """The first image of the test part alone, as a graph with one row for every pixel."""
-        item = self.parts["test"][:1]
+        return self.alone(self.parts["test"][:1])
+
+    def alone(self, item: torch.Tensor) -> Batch:
+        """One item, (1,), without an axis for images."""
         return Batch(self.graph, self.pixels[item].t(), item)
 
     def batch(self, items: torch.Tensor) -> Batch:
