@@ -87,7 +87,7 @@ def load_images(
     pictures = read_pictures(base, data_dir=data_dir)
     if size and pictures.side % size:
         raise UsageError(
-            f"Images of {base!r} have {pictures.side} × {pictures.side} pixels, of which {size} × {size} cannot be made.",
+            f"Images of {base!r} have {pictures.side} × {pictures.side} pixels and do not pool to {size} × {size}.",
             f"Use a divisor of {pictures.side}.",
         )
     images = pictures.images.astype(np.float32) / pictures.brightest

@@ -85,7 +85,7 @@ def diagnose(
 
     Raises
     ------
-    UsageError : a part that cannot be switched off, a network whose output is no sum over paths, or one without outputs of nodes.
+    UsageError : a part that cannot be switched off, or a network whose output is no sum over paths, or not of nodes.
     """
     _refuse_others(subject)
     chosen, _ = choose_device(device)

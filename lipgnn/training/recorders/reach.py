@@ -35,7 +35,8 @@ class ReachRecorder(Recorder):
     def check(cls, spec: RunSpec, task: Task) -> None:
         if task.outputs != "nodes":
             raise UsageError(
-                f"--record reach is of the outputs of nodes, and those of data set {spec.dataset!r} are of {task.outputs}.",
+                f"--record reach is of the outputs of nodes, and those of data set {spec.dataset!r} are of "
+                f"{task.outputs}.",
                 "Leave it out.",
             )
 
