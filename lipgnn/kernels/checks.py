@@ -44,6 +44,7 @@ def check_dot_product(
     key: torch.Tensor,
     value: torch.Tensor,
     edge_weight: torch.Tensor | None = None,
+    codes: torch.Tensor | None = None,
 ) -> None:
     """Refuse inputs of `dot_product` that do not fit the graph or each other."""
     heads, width = _shape_of("query", query, adjacency)
@@ -52,6 +53,8 @@ def check_dot_product(
     _expect("value", value, (adjacency.num_sources, heads, width), query)
     if edge_weight is not None:
         _expect("edge_weight", edge_weight, (adjacency.num_edges,), query)
+    if codes is not None:
+        _expect("codes", codes, (len(codes), heads, width), query)
 
 
 def check_dynamic(

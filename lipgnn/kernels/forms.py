@@ -79,6 +79,33 @@ def form(arrays: dict[str, str], **kinds: str) -> Form:
 
 
 _SIZES = "heads width heads_fastest normalize shift"
+_DOT_PRODUCT = {
+    "query": "targets row",
+    "key": "sources row",
+    "value": "sources row",
+    "edge_weight": "edges",
+    "query_length": "targets padded",
+    "length": "sources 2 padded",
+    "target": "targets dot_product_parts padded",
+    "longest_length": "targets 2 padded",
+    "longest": "int32 targets 2 padded",
+    "out": "targets row",
+    "spread": "targets 2 padded",
+    "grad_out": "targets row",
+    "grad_rows": "targets row",
+    "grad_length": "targets 2 padded",
+    "grad_longest": "2 padded sources",
+    "grad_query": "targets row",
+    "grad_key": "sources row",
+    "grad_value": "sources row",
+    "grad_edge_weight": "edges",
+    # Of edges with types alone; the structure is the same.
+    "code": "types row",
+    "incoming_type": "int32 edges",
+    "outgoing_type": "int32 edges",
+    "grad_code": "types row",
+    "partial": "shares types row",
+}
 FORMS = {
     "additive": form(
         {
@@ -122,33 +149,7 @@ FORMS = {
         whole="rows width threads training",
         real="eps momentum",
     ),
-    "dot_product": form(
-        {
-            "query": "targets row",
-            "key": "sources row",
-            "value": "sources row",
-            "edge_weight": "edges",
-            "query_length": "targets padded",
-            "length": "sources 2 padded",
-            "target": "targets dot_product_parts padded",
-            "longest_length": "targets 2 padded",
-            "longest": "int32 targets 2 padded",
-            "out": "targets row",
-            "spread": "targets 2 padded",
-            "grad_out": "targets row",
-            "grad_rows": "targets row",
-            "grad_length": "targets 2 padded",
-            "grad_longest": "2 padded sources",
-            "grad_query": "targets row",
-            "grad_key": "sources row",
-            "grad_value": "sources row",
-            "grad_edge_weight": "edges",
-        },
-        graph="graph",
-        whole=_SIZES,
-        real="kappa dropout",
-        seed="seed",
-    ),
+    "dot_product": form(_DOT_PRODUCT, graph="graph", whole=f"{_SIZES} types shares", real="kappa dropout", seed="seed"),
     "dynamic": form(
         {
             "key": "sources row",
@@ -201,6 +202,13 @@ FORMS = {
         whole="width threads",
     ),
     "summary": form({"values": "size", "result": "float64 3"}, whole="size threads"),
+    "typed_product": form(
+        {**_DOT_PRODUCT, "length": "sources padded", "grad_longest": "padded sources"},
+        graph="graph",
+        whole=f"{_SIZES} types shares",
+        real="kappa dropout",
+        seed="seed",
+    ),
     "walk_steps": form(
         {
             "spans": "int64 windows 3",

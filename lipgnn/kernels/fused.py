@@ -14,9 +14,11 @@ from torch.autograd.function import FunctionCtx
 from lipgnn.kernels import native
 from lipgnn.kernels.adjacency import Adjacency
 from lipgnn.kernels.checks import check_additive, check_dot_product, check_dynamic, check_numbers
+from lipgnn.kernels.edge_types import TypedEdges
 from lipgnn.kernels.native import VECTOR_HEADS
 from lipgnn.kernels.once import differentiable_once
 from lipgnn.kernels.steps import AdditiveStep, DotProductStep, DynamicStep, Step
+from lipgnn.kernels.typed_step import TypedProductStep
 from lipgnn.runtime import dgl
 
 # The width from which vectors along the width are faster than along the heads (`lipgnn bench attention`).
@@ -89,6 +91,7 @@ def dot_product(
     dropout: float,
     seed: int,
     edge_weight: torch.Tensor | None = None,
+    codes: torch.Tensor | None = None,
 ) -> torch.Tensor:
     """y_i = Σ_j w_ij α_ij v_j with the scores q_i·k_j / √D, or those of `DotProductLipschitzNorm` per node.
 
@@ -97,6 +100,7 @@ def dot_product(
     query : (M, H, D), of the targets; in memory with the heads or the width fastest.
     key, value : (N, H, D), of the sources.
     kappa, dropout, seed, edge_weight : as for `additive`.
+    codes : (T, H, D); that of an edge's type, in `graph.edata["edge_type"]`, is added to its key.
 
     Returns
     -------
@@ -104,14 +108,17 @@ def dot_product(
 
     Raises
     ------
-    DataError : features that do not fit the graph or each other.
+    DataError : features or types of edges that do not fit the graph or each other.
     UsageError : a type or number that cannot be computed with.
     """
     adjacency = Adjacency.of(graph)
-    check_dot_product(adjacency, query, key, value, edge_weight)
+    check_dot_product(adjacency, query, key, value, edge_weight, codes)
     check_numbers(kappa=kappa, dropout=dropout)
     settings = {"kappa": kappa, "dropout": dropout, "seed": seed}
-    return _Attend.apply(DotProductStep, adjacency, settings, query, key, value, edge_weight)
+    if codes is None:
+        return _Attend.apply(DotProductStep, adjacency, settings, query, key, value, edge_weight)
+    settings["edges"] = TypedEdges.of(graph, len(codes))
+    return _Attend.apply(TypedProductStep, adjacency, settings, query, key, value, edge_weight, codes)
 
 
 def dynamic(
@@ -174,13 +181,23 @@ def additive_spread(
 
 
 def dot_product_spread(
-    graph: dgl.DGLGraph, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor, *, kappa: float | None
+    graph: dgl.DGLGraph,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    value: torch.Tensor,
+    *,
+    kappa: float | None,
+    codes: torch.Tensor | None = None,
 ) -> tuple[torch.Tensor, torch.Tensor]:
     """The same of the attention of `dot_product`."""
     adjacency = Adjacency.of(graph)
-    check_dot_product(adjacency, query, key, value)
+    check_dot_product(adjacency, query, key, value, None, codes)
     check_numbers(kappa=kappa)
-    return DotProductStep(adjacency, query, key, value, None, kappa=kappa, dropout=0.0, seed=0).spread()
+    settings = {"kappa": kappa, "dropout": 0.0, "seed": 0}
+    if codes is None:
+        return DotProductStep(adjacency, query, key, value, None, **settings).spread()
+    settings["edges"] = TypedEdges.of(graph, len(codes))
+    return TypedProductStep(adjacency, query, key, value, None, codes, **settings).spread()
 
 
 def dynamic_spread(

@@ -146,6 +146,8 @@ class AdditiveStep(Step):
 
 class DotProductStep(Step):
     form = "dot_product"
+    # Of every source: that of its key, and that of its value.
+    lengths = 2
 
     def __init__(
         self,
@@ -168,13 +170,13 @@ class DotProductStep(Step):
         self.kept = {"target": query.new_empty(targets, 2 + 2 * normalize + 2 * shift, heads)}
         if normalize:
             self.kept["query_length"] = query.new_empty(targets, heads)
-            self.kept["length"] = query.new_empty(self.adjacency.num_sources, 2, heads)
+            self.kept["length"] = query.new_empty(self.adjacency.num_sources, self.lengths, heads)
             self.kept["longest_length"] = query.new_empty(targets, 2, heads)
             self.kept["longest"] = query.new_empty(targets, 2, heads, dtype=torch.int32)
         return super().forward(**more)
 
-    def backward(self, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        """The gradients of query, key, value and edge_weight."""
+    def backward(self, grad_out: torch.Tensor, **more: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """The gradients of query, key, value and edge_weight; `more` are further arrays of the kernel."""
         layout, sources, targets = self.layout, self.adjacency.num_sources, self.adjacency.num_targets
         nodes = {"query": targets, "key": sources, "value": sources}
         grads = self._gradients(grad_out, {name: (count, layout.size) for name, count in nodes.items()})
@@ -182,8 +184,9 @@ class DotProductStep(Step):
             "backward",
             **layout.room_for(grad_out),
             grad_length=grad_out.new_empty(targets, 2, layout.padded),
-            grad_longest=grad_out.new_empty(2, layout.padded, sources),
+            grad_longest=grad_out.new_empty(self.lengths, layout.padded, sources),
             **grads,
+            **more,
         )
         return *(self._in_heads(grads, name) for name in nodes), grads.get("grad_edge_weight")
 

@@ -12,7 +12,7 @@ from torch import nn
 from lipgnn.catalog import DOT_PRODUCT
 from lipgnn.errors import UsageError
 from lipgnn.kernels import affine, fused
-from lipgnn.kernels.edge_types import EdgeTypes
+from lipgnn.kernels.edge_types import types_of
 from lipgnn.nn.attention import AttentionConv, aggregate
 from lipgnn.nn.ends import Ends
 from lipgnn.nn.linear_map import LinearMap
@@ -135,20 +135,28 @@ class TransformerConv(AttentionConv):
     def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, ends: Ends, **more: Any) -> torch.Tensor:
         heads_fastest = kernel.heads_fastest(self.num_heads, self.out_feats)
         projected = self._projected(ends, heads_fastest=heads_fastest)
-        return kernel.dot_product(graph, *projected, kappa=self._kappa, **more)
+        return kernel.dot_product(graph, *projected, kappa=self._kappa, **self._codes, **more)
 
     def _fused_spread(self, graph: dgl.DGLGraph, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
         heads_fastest = fused.heads_fastest(self.num_heads, self.out_feats)
-        return fused.dot_product_spread(graph, *self._projected(ends, heads_fastest=heads_fastest), kappa=self._kappa)
+        projected = self._projected(ends, heads_fastest=heads_fastest)
+        return fused.dot_product_spread(graph, *projected, kappa=self._kappa, **self._codes)
+
+    @property
+    def _codes(self) -> dict[str, torch.Tensor]:
+        return {} if self.edge_type is None else {"codes": self.edge_type}
 
     def _projected(self, ends: Ends, *, heads_fastest: bool) -> list[torch.Tensor]:
         """Query (M, H, D) of the targets, key and value (N, H, D) of the sources."""
         maps = ((self.query, ends.target), (self.key, ends.source), (self.value, ends.source))
         return [project(own, x, self.num_heads, heads_fastest=heads_fastest, kernel=self.kernel) for own, x in maps]
 
-    @property
-    def _fits_kernels(self) -> bool:
-        return self.edge_type is None and super()._fits_kernels
+    def kernel_on(self, device: torch.device) -> ModuleType | None:
+        """The kernel, as of every layer with attention, of which one knows types of edges."""
+        kernel = super().kernel_on(device)
+        if kernel not in (None, fused) and self.edge_type is not None:
+            raise UsageError(f"Kernel {self.kernel!r} does not know types of edges.", "Use kernel='auto' or 'dgl'.")
+        return kernel
 
     def _with_passed(self, out: torch.Tensor, target: torch.Tensor) -> torch.Tensor:
         return out if self.skip is None else out + self._heads(self.skip(target))
@@ -162,7 +170,7 @@ class TransformerConv(AttentionConv):
 
     def _edge_keys(self, graph: dgl.DGLGraph, key: torch.Tensor) -> torch.Tensor:
         """k_j + e_t of every edge, (E, H, D)."""
-        codes = self.edge_type.index_select(0, EdgeTypes.of(graph, self.edge_types).types)
+        codes = self.edge_type.index_select(0, types_of(graph, self.edge_types))
         return dgl.ops.u_add_e(graph, key, codes)
 
     @property

@@ -7,6 +7,10 @@
 // where all are bounded. Backward recomputes p_ij. With d_ij = G_i.v_j, counted from a base (see attention.h):
 //
 //   t_i = sum_j p_ij d_ij,   dx_ij = p_ij (d_ij - t_i),   dq_i = f_i s_i sum_j dx_ij k_j + ...,   dk_j = sum_i dx_ij f_i s_i q_i + ...
+//
+// Where edges have types, the key of an edge of type t is k_j + e_t, and v the length of the longest such. The sum is made
+// anew, in registers or the nearest cache, whenever an edge is met: there are few codes e_t, which stay near, and
+// |k + e|^2 from products would be rounding errors alone where k and -e are nearly the same.
 #pragma once
 
 #include "attention.h"
@@ -20,30 +24,36 @@ struct DotProduct {
   Graph graph;
   int64_t heads, width, heads_fastest;
   int64_t normalize, shift;  // LipschitzNorm; whether scores can be too large for exp without taking off the largest
+  int64_t types, shares;     // of edges, and of the gradient of their codes; 0 without types
   double kappa, dropout;
   uint64_t seed;
   const T* query;        // (M, H D)
   const T *key, *value;  // (N, H D)
   const T* edge_weight;  // (E), or null: multiplies p_ij after the softmax and dropout
   T* query_length;       // (M, P): |q_i|
-  T* length;             // (N, 2, P): |k_j|, |v_j|
+  T* length;             // (N, 2, P): |k_j|, |v_j|; with types (N, P): |v_j|
   T* target;             // (M, 4 or 6, P): w_i, t_i, then f_i and s_i if normalized, then h_i and the base if shifted
   T* longest_length;     // (M, 2, P): max_j |k_j|, max_j |v_j|
-  int32_t* longest;      // (M, 2, P): the first sources of these lengths, -1 for none
+  int32_t* longest;      // (M, 2, P): the first sources of these lengths, -1 for none; with types the edge of the first
   T* out;                // (M, H, D)
   T* spread;             // (M, 2, P), or null: the entropy of every target's weights, and the largest of them
   // backward
   const T* grad_out;        // (M, H, D)
   T* grad_rows;             // (M, H D): grad_out in the order of the layout, where that is another
-  T* grad_length;           // (M, 2, P): d loss / d max_j |k_j|, d loss / d max_j |v_j|
-  T* grad_longest;          // (2, P, N): these, brought to the longest sources
+  T* grad_length;           // (M, 2, P): d loss / d max_j |k_j|, over max_j |k_j| with types; d loss / d max_j |v_j|
+  T* grad_longest;          // (2, P, N): these, brought to the longest sources; with types (P, N), that of the values
   T* grad_query;            // (M, H D)
   T *grad_key, *grad_value; // (N, H D)
   T* grad_edge_weight;      // (E), or null
+  // of edges with types
+  const T* code;                                   // (types, H D)
+  const int32_t *incoming_type, *outgoing_type;    // (E): that of every edge, in either order
+  T* grad_code;                                    // (types, H D)
+  T* partial;                                      // (shares, types, H D): grad_code of a share of the sources
 };
 
-template <typename Rows>
-class DotProductAttention : Attention<Rows> {
+template <typename Rows, bool Typed>
+class DotProductForm : Attention<Rows> {
   using Base = Attention<Rows>;
   using typename Base::M;
   using typename Base::T;
@@ -53,7 +63,7 @@ class DotProductAttention : Attention<Rows> {
   static constexpr int kBlock = 16;  // edges whose scores are computed before any of them is used
 
  public:
-  explicit DotProductAttention(const DotProduct<T>& arrays)
+  explicit DotProductForm(const DotProduct<T>& arrays)
       : Base(arrays.graph, arrays.heads, arrays.width, arrays.dropout, arrays.seed, arrays.edge_weight), a_(arrays),
         plain_factor_(T(1 / std::sqrt(double(arrays.width)))) {}
 
@@ -71,26 +81,41 @@ class DotProductAttention : Attention<Rows> {
     for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { targets(first, end); });
     if (a_.grad_edge_weight)
       for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { edges(first, end); });
-    for (int which = 0; a_.normalize && which < 2; ++which)
+    for (int which = Typed; a_.normalize && which < 2; ++which)
       this->bring_to_longest(brought_to(which), a_.longest + which * padded_, 2 * padded_, a_.grad_length + which * padded_,
                              2 * padded_);
-    for_pieces(graph_.outgoing, graph_.threads, [&](int64_t, int64_t first, int64_t end) { sources(first, end); });
+    if constexpr (Typed)
+      shares_of_codes();
+    else
+      for_pieces(graph_.outgoing, graph_.threads, [&](int64_t, int64_t first, int64_t end) { sources(first, end); });
   }
 
  private:
   T* own_length(int64_t node) const { return a_.query_length + node * padded_; }
-  T* lengths(int64_t node) const { return a_.length + node * 2 * padded_; }
+  T* lengths(int64_t node) const { return a_.length + node * (2 - Typed) * padded_; }
+  T* value_length(int64_t node) const { return lengths(node) + (1 - Typed) * padded_; }
   T* target(int64_t node) const { return a_.target + node * target_size(); }
   size_t target_size() const { return (2 + 2 * a_.normalize + 2 * a_.shift) * padded_; }
   size_t highest_at() const { return (2 + 2 * a_.normalize) * padded_; }
   size_t base_at() const { return (3 + 2 * a_.normalize) * padded_; }
   V kept_first(const T* at) const { return a_.normalize ? load<V>(at + 2 * padded_) : fill<T, L>(1); }
   V kept_second(const T* at) const { return a_.normalize ? load<V>(at + 3 * padded_) : fill<T, L>(plain_factor_); }
-  T* brought_to(int which) const { return a_.grad_longest + which * padded_ * graph_.num_sources; }
+  T* brought_to(int which) const { return a_.grad_longest + (which - Typed) * padded_ * graph_.num_sources; }
   const T* query(int64_t node) const { return a_.query + node * size_; }
   const T* key(int64_t node) const { return a_.key + node * size_; }
   const T* value(int64_t node) const { return a_.value + node * size_; }
+  const T* code(int32_t type) const { return a_.code + type * size_; }
   const T* grad(int64_t node) const { return (Rows::transposed ? a_.grad_rows : a_.grad_out) + node * size_; }
+
+  // The key of the edge at place e of the incoming ones; where it is a sum, `room` holds it.
+  const T* key_of(int64_t e, T* room) const {
+    const T* own = key(graph_.incoming.other[e]);
+    if constexpr (Typed) {
+      rows_.sum(room, own, code(a_.incoming_type[e]));
+      return room;
+    }
+    return own;
+  }
 
   void measure_targets(int64_t first, int64_t end) const {
     V length[G];
@@ -103,10 +128,12 @@ class DotProductAttention : Attention<Rows> {
   void measure_sources(int64_t first, int64_t end) const {
     V length[G];
     for (int64_t node = first; node < end; ++node) {
-      rows_.length(key(node), length);
-      save(lengths(node), length);
+      if constexpr (!Typed) {
+        rows_.length(key(node), length);
+        save(lengths(node), length);
+      }
       rows_.length(value(node), length);
-      save(lengths(node) + padded_, length);
+      save(value_length(node), length);
     }
   }
 
@@ -116,10 +143,10 @@ class DotProductAttention : Attention<Rows> {
     const EdgeOrder& order = graph_.incoming;
     V first_factor[G], second_factor[G], highest[G], total[G], weight[G];
     std::vector<T> scores(kBlock * padded_);
-    typename Rows::Row scaled(size_), sum(size_);
+    typename Rows::Row scaled(size_), sum(size_), room(size_);
     for (int64_t i = first; i < end; ++i) {
       const int64_t begin = order.start[i], stop = order.start[i + 1];
-      find_factors(i, begin, stop, first_factor, second_factor);
+      find_factors(i, begin, stop, first_factor, second_factor, room.data());
       rows_.copy(scaled.data(), query(i));
       rows_.scale(scaled.data(), first_factor);
       rows_.clear(sum.data());
@@ -129,7 +156,7 @@ class DotProductAttention : Attention<Rows> {
       }
       for (int64_t block = begin; block < stop; block += kBlock) {
         const int64_t last = block + kBlock < stop ? block + kBlock : stop;
-        score(scaled.data(), second_factor, block, last, scores.data());
+        score(scaled.data(), second_factor, block, last, scores.data(), room.data());
         if (a_.shift) raise(scores.data(), last - block, highest, total, sum.data());
         for (int64_t e = block; e < last; ++e) {
           for (int g = 0; g < rows_.groups(); ++g) {
@@ -151,13 +178,13 @@ class DotProductAttention : Attention<Rows> {
     }
   }
 
-  void score(const T* scaled, const V* factor, int64_t block, int64_t last, T* scores) const {
+  void score(const T* scaled, const V* factor, int64_t block, int64_t last, T* scores, T* room) const {
     const int32_t* other = graph_.incoming.other;
     V score[G];
     for (int64_t e = block; e < last; ++e) {
       fetch(value(other[e]), size_);
       if (e + kAhead < graph_.num_edges) fetch(key(other[e + kAhead]), size_);
-      rows_.dot(scaled, key(other[e]), score);
+      rows_.dot(scaled, key_of(e, room), score);
       for (int g = 0; g < rows_.groups(); ++g) score[g] *= factor[g];
       save(scores + (e - block) * padded_, score);
     }
@@ -176,7 +203,11 @@ class DotProductAttention : Attention<Rows> {
   }
 
   // f_i and s_i, kept for backward with the numbers of the longest neighbours.
-  void find_factors(int64_t i, int64_t begin, int64_t stop, V* first_factor, V* second_factor) const {
+  void find_factors(int64_t i, int64_t begin, int64_t stop, V* first_factor, V* second_factor, T* room) const {
+    V longest_key[G];
+    M edge[G];
+    if constexpr (Typed)
+      if (a_.normalize) find_longest_key(begin, stop, longest_key, edge, room);
     for (int g = 0; g < rows_.groups(); ++g) {
       const size_t at = g * L;
       first_factor[g] = fill<T, L>(1);
@@ -185,7 +216,11 @@ class DotProductAttention : Attention<Rows> {
         V longest[2];
         for (int which = 0; which < 2; ++which) {
           M number;
-          this->find_longest(a_.length + which * padded_ + at, 2 * padded_, begin, stop, longest + which, &number);
+          if (Typed && which == 0)
+            longest[0] = longest_key[g], number = edge[g];
+          else
+            this->find_longest(lengths(0) + (which - Typed) * padded_ + at, (2 - Typed) * padded_, begin, stop,
+                               longest + which, &number);
           this->save_numbers(a_.longest + (i * 2 + which) * padded_ + at, number);
           store(a_.longest_length + (i * 2 + which) * padded_ + at, longest[which]);
         }
@@ -195,6 +230,23 @@ class DotProductAttention : Attention<Rows> {
         store(target(i) + 3 * padded_ + at, second_factor[g]);
       }
     }
+  }
+
+  // The longest key of the edges that enter a target, and the number of its edge, the first where several are.
+  void find_longest_key(int64_t begin, int64_t stop, V* length, M* number, T* room) const {
+    const EdgeOrder& order = graph_.incoming;
+    V own[G];
+    for (int g = 0; g < rows_.groups(); ++g) length[g] = fill<T, L>(-1), number[g] = M{} - 1;
+    for (int64_t e = begin; e < stop; ++e) {
+      if (e + kAhead < graph_.num_edges) fetch(key(order.other[e + kAhead]), size_);
+      rows_.length(key_of(e, room), own);
+      for (int g = 0; g < rows_.groups(); ++g) {
+        const M better = own[g] > length[g];
+        length[g] = better ? own[g] : length[g];
+        number[g] = better ? M{} + Integer<T>(order.edge_id[e]) : number[g];
+      }
+    }
+    for (int g = 0; g < rows_.groups(); ++g) length[g] = begin < stop ? length[g] : V{};
   }
 
   // max{u v, u w, v w} is the larger of v and w times this.
@@ -211,7 +263,7 @@ class DotProductAttention : Attention<Rows> {
   void measure_spread(int64_t first, int64_t end) const {
     const EdgeOrder& order = graph_.incoming;
     V x[G], factor[G], mean_score[G], largest[G];
-    typename Rows::Row scaled(size_);
+    typename Rows::Row scaled(size_), room(size_);
     for (int64_t i = first; i < end; ++i) {
       for (int g = 0; g < rows_.groups(); ++g) {
         factor[g] = kept_first(target(i) + g * L);
@@ -220,7 +272,7 @@ class DotProductAttention : Attention<Rows> {
       rows_.copy(scaled.data(), query(i));
       rows_.scale(scaled.data(), factor);
       for (int64_t e = order.start[i]; e < order.start[i + 1]; ++e) {
-        rows_.dot(scaled.data(), key(order.other[e]), x);
+        rows_.dot(scaled.data(), key_of(e, room.data()), x);
         for (int g = 0; g < rows_.groups(); ++g) {
           const T* at = target(i) + g * L;
           x[g] *= kept_second(at);
@@ -238,7 +290,7 @@ class DotProductAttention : Attention<Rows> {
   void targets(int64_t first, int64_t end) const {
     const EdgeOrder& order = graph_.incoming;
     V x[G], d[G], top[G], base[G], t[G], total[G], bends[G], turns[G], weight[G], moved[G];
-    typename Rows::Row scaled(size_), gains(size_), slopes(size_);
+    typename Rows::Row scaled(size_), gains(size_), slopes(size_), room(size_);
     for (int64_t i = first; i < end; ++i) {
       if (Rows::transposed) rows_.read(a_.grad_rows + i * size_, a_.grad_out + i * size_);
       const int64_t begin = order.start[i], stop = order.start[i + 1];
@@ -257,7 +309,8 @@ class DotProductAttention : Attention<Rows> {
           fetch(key(order.other[e + kAhead]), size_);
           fetch(value(order.other[e + kAhead]), size_);
         }
-        rows_.dot(scaled.data(), key(j), x);
+        const T* key_now = key_of(e, room.data());
+        rows_.dot(scaled.data(), key_now, x);
         rows_.dot(grad(i), value(j), d);
         V gain[G], slope[G];
         bool any_moved = false;
@@ -284,8 +337,8 @@ class DotProductAttention : Attention<Rows> {
           slope[g] = p * factor;
         }
         if (any_moved && e > begin) rows_.add(gains.data(), moved, slopes.data());
-        rows_.add(gains.data(), gain, key(j));
-        rows_.add(slopes.data(), slope, key(j));
+        rows_.add(gains.data(), gain, key_now);
+        rows_.add(slopes.data(), slope, key_now);
       }
       for (int g = 0; g < rows_.groups(); ++g) {
         store(target(i) + padded_ + g * L, a_.shift ? t[g] : t[g] + base[g]);
@@ -306,14 +359,14 @@ class DotProductAttention : Attention<Rows> {
   void edges(int64_t first, int64_t end) const {
     const EdgeOrder& order = graph_.incoming;
     V x[G], d[G], factor[G];
-    typename Rows::Row scaled(size_);
+    typename Rows::Row scaled(size_), room(size_);
     for (int64_t i = first; i < end; ++i) {
       for (int g = 0; g < rows_.groups(); ++g) factor[g] = kept_first(target(i) + g * L);
       rows_.copy(scaled.data(), query(i));
       rows_.scale(scaled.data(), factor);
       for (int64_t e = order.start[i]; e < order.start[i + 1]; ++e) {
         const int64_t j = order.other[e], edge = order.edge_id[e];
-        rows_.dot(scaled.data(), key(j), x);
+        rows_.dot(scaled.data(), key_of(e, room.data()), x);
         rows_.dot(grad(i), value(j), d);
         T sum = 0;
         for (int g = 0; g < rows_.groups(); ++g) {
@@ -335,7 +388,8 @@ class DotProductAttention : Attention<Rows> {
     const V to_second = second > Base::tiny ? gradient / second : none;
     const V to_lesser = to_second * share(lesser, own), of_key = share(longest[0], longest[1]);
     T* kept = a_.grad_length + i * 2 * padded_ + at;
-    store(kept, to_first * of_key + to_lesser * (1 - of_key));
+    const V to_key = to_first * of_key + to_lesser * (1 - of_key);
+    store(kept, !Typed ? to_key : (longest[0] > Base::tiny ? to_key / longest[0] : none));
     store(kept + padded_, to_first * (1 - of_key) + to_lesser * of_key);
     return to_second - to_lesser;
   }
@@ -398,8 +452,101 @@ class DotProductAttention : Attention<Rows> {
     }
   }
 
+  // The gradients of sources, and of codes by shares: consecutive pieces write to one share, so that there are few of
+  // them, as many at any number of threads, and they are added in their order.
+  void shares_of_codes() const {
+    const EdgeOrder& order = graph_.outgoing;
+    const size_t share_size = a_.types * size_;
+#pragma omp parallel for schedule(dynamic, 1) num_threads(int(graph_.threads))
+    for (int64_t share = 0; share < a_.shares; ++share) {
+      T* own = a_.partial + share * share_size;
+      std::fill_n(own, share_size, T(0));
+      const int64_t first = share * order.num_pieces / a_.shares, last = (share + 1) * order.num_pieces / a_.shares;
+      typed_sources(order.pieces[first], order.pieces[last], own);
+    }
+#pragma omp parallel for schedule(static) num_threads(int(graph_.threads))
+    for (int64_t type = 0; type < a_.types; ++type)
+      this->sum_shares(a_.grad_code + type * size_, size_, a_.partial + type * size_, a_.shares, share_size);
+  }
+
+  // dk_j and dv_j of every source, and its share in the gradients of codes, which is the same as in that of the key.
+  void typed_sources(int64_t first, int64_t end, T* share) const {
+    const EdgeOrder& order = graph_.outgoing;
+    V x[G], d[G], weight[G], further[G];
+    typename Rows::Row scaled(size_), coded(size_), to_key(size_), to_value(size_);
+    for (int64_t j = first; j < end; ++j) {
+      rows_.clear(to_key.data());
+      rows_.clear(to_value.data());
+      for (int64_t e = order.start[j]; e < order.start[j + 1]; ++e) {
+        const int64_t i = order.other[e];
+        if (e + kAhead < graph_.num_edges) ask_for_target(order.other[e + kAhead]);
+        T* to_code = share + a_.outgoing_type[e] * size_;
+        rows_.sum(coded.data(), key(j), code(a_.outgoing_type[e]));
+        const T* own_query = query(i);
+        if (a_.normalize) {
+          for (int g = 0; g < rows_.groups(); ++g) weight[g] = kept_first(target(i) + g * L);
+          rows_.copy(scaled.data(), own_query);
+          rows_.scale(scaled.data(), weight);
+          own_query = scaled.data();
+        }
+        rows_.dot(own_query, coded.data(), x);
+        rows_.dot(grad(i), value(j), d);
+        for (int g = 0; g < rows_.groups(); ++g) {
+          const T* at = target(i) + g * L;
+          const V s = kept_second(at), p = weigh(at, x[g] * s);
+          const V kept = scaled_ ? keep(order.edge_id[e], g) : fill<T, L>(1);
+          const V own = d[g] * kept;
+          d[g] = p * ((a_.shift ? own - load<V>(at + base_at()) : own) - load<V>(at + padded_)) * s;
+          weight[g] = p * kept;
+        }
+        rows_.add(to_key.data(), d, own_query);
+        rows_.add(to_code, d, own_query);
+        rows_.add(to_value.data(), weight, grad(i));
+        if (a_.normalize && of_longest(i, order.edge_id[e], further)) {
+          rows_.add(to_key.data(), further, coded.data());
+          rows_.add(to_code, further, coded.data());
+        }
+      }
+      if (a_.normalize) {
+        for (int g = 0; g < rows_.groups(); ++g) d[g] = this->brought(brought_to(1), j, g);
+        this->add_length_gradient(to_value.data(), d, value_length(j), value(j));
+      }
+      rows_.copy(a_.grad_key + j * size_, to_key.data());
+      rows_.copy(a_.grad_value + j * size_, to_value.data());
+    }
+  }
+
+  void ask_for_target(int64_t i) const {
+    fetch(query(i), size_);
+    fetch(grad(i), size_);
+    fetch(target(i), target_size());
+    if (a_.normalize) {
+      fetch(a_.longest + i * 2 * padded_, padded_);
+      fetch(a_.grad_length + i * 2 * padded_, padded_);
+    }
+  }
+
+  // d loss / d |k_j + e_t| over that length, of the heads for which this edge has the longest key of target i; whether
+  // there are any.
+  bool of_longest(int64_t i, int64_t edge_id, V* gradient) const {
+    using Numbers = typename Lanes<float, L>::Mask;
+    bool any = false;
+    for (int g = 0; g < rows_.groups(); ++g) {
+      const size_t at = i * 2 * padded_ + g * L;
+      const Numbers own = load<Numbers>(a_.longest + at) == int32_t(edge_id);
+      for (int lane = 0; lane < L; ++lane) any |= own[lane] != 0;
+      gradient[g] = __builtin_convertvector(own, M) ? load<V>(a_.grad_length + at) : V{};
+    }
+    return any;
+  }
+
   const DotProduct<T>& a_;
   const T plain_factor_;
 };
+
+template <typename Rows>
+using DotProductAttention = DotProductForm<Rows, false>;
+template <typename Rows>
+using TypedProductAttention = DotProductForm<Rows, true>;
 
 }  // namespace lipgnn

@@ -74,6 +74,10 @@ struct HeadsFastest {
     for (int d = 0; d < width(); ++d) store<V>(to + d * L, load<V>(row + d * L));
   }
 
+  void sum(T* to, const T* a, const T* b) const {
+    for (int d = 0; d < width(); ++d) store<V>(to + d * L, load<V>(a + d * L) + load<V>(b + d * L));
+  }
+
   void clear(T* row) const {
     for (int d = 0; d < width(); ++d) store<V>(row + d * L, V{});
   }
@@ -191,6 +195,10 @@ struct WidthFastest {
   }
 
   void copy(T* to, const T* row) const { std::copy_n(row, size(), to); }
+
+  void sum(T* to, const T* a, const T* b) const {
+    for (size_t k = 0; k < size(); ++k) to[k] = a[k] + b[k];
+  }
 
   void clear(T* row) const { std::fill_n(row, size(), T(0)); }
 

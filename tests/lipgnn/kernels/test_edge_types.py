@@ -4,7 +4,7 @@ import pytest
 import torch
 
 from lipgnn.errors import DataError
-from lipgnn.kernels.edge_types import EdgeTypes
+from lipgnn.kernels.edge_types import TypedEdges, types_of
 from lipgnn.runtime import EDGE_TYPE
 
 
@@ -16,13 +16,17 @@ def graph(reference):
 def test_types_are_those_of_the_edges_in_their_order(graph):
     for dtype in (torch.int64, torch.int32):
         graph.edata[EDGE_TYPE] = torch.tensor([2, 0, 1], dtype=dtype)
-        found = EdgeTypes.of(graph, 3)
-        assert found.types.tolist() == [2, 0, 1] and found.types.dtype == torch.int64 and found.count == 3
+        found = types_of(graph, 3)
+        assert found.tolist() == [2, 0, 1] and found.dtype == torch.int64
+        # Edges by target are (0, 0), (0, 1), (1, 1), and so they are by source.
+        typed = TypedEdges.of(graph, 3)
+        assert typed.incoming.tolist() == typed.outgoing.tolist() == [1, 2, 0]
+        assert typed.incoming.dtype == torch.int32
 
 
 def test_a_graph_without_types_is_refused(graph):
     with pytest.raises(DataError, match="tells 3 types of edges apart, and the graph does not say") as caught:
-        EdgeTypes.of(graph, 3)
+        types_of(graph, 3)
     assert "graph.edata['edge_type']" in caught.value.hint
 
 
@@ -40,31 +44,31 @@ def test_wrong_types_are_refused_each_time(graph, types, said):
     graph.edata[EDGE_TYPE] = types
     for _ in range(2):
         with pytest.raises(DataError) as caught:
-            EdgeTypes.of(graph, 3)
+            types_of(graph, 3)
         assert said in caught.value.message
 
 
 def test_a_change_in_place_is_noticed(graph):
     graph.edata[EDGE_TYPE] = torch.tensor([0, 1, 2])
-    EdgeTypes.of(graph, 3)
+    types_of(graph, 3)
     graph.edata[EDGE_TYPE][1] = 5
     with pytest.raises(DataError, match="of type 5"):
-        EdgeTypes.of(graph, 3)
+        types_of(graph, 3)
     with torch.inference_mode():
         graph.edata[EDGE_TYPE] = torch.tensor([0, 1, 7])
         with pytest.raises(DataError, match="of type 7"):
-            EdgeTypes.of(graph, 3)
+            types_of(graph, 3)
 
 
 def test_a_graph_without_edges_has_no_types_to_refuse(reference):
     empty = reference.build([], nodes=2)
     empty.edata[EDGE_TYPE] = torch.empty(0, dtype=torch.int64)
-    assert EdgeTypes.of(empty, 1).types.shape == (0,)
+    assert types_of(empty, 1).shape == (0,)
 
 
 def test_types_are_looked_at_once_for_a_tensor_that_stays(graph, monkeypatch):
     graph.edata[EDGE_TYPE] = torch.tensor([0, 1, 2])
-    EdgeTypes.of(graph, 3)
-    monkeypatch.setattr("lipgnn.kernels.edge_types._checked", None)
-    EdgeTypes.of(graph, 4)
-    EdgeTypes.of(graph.local_var(), 4)
+    types_of(graph, 3)
+    monkeypatch.setattr("lipgnn.kernels.edge_types._largest", None)
+    types_of(graph, 4)
+    types_of(graph.local_var(), 4)
