@@ -8,6 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from lipgnn.datasets.dataset import Dataset
+from lipgnn.datasets.images import choose_split
+from lipgnn.datasets.pictures import Pictures
 from lipgnn.datasets.prepare import prepare_edges
 from lipgnn.datasets.source import UNKNOWN, Source, Split
 from lipgnn.datasets.trajectories import PathDataset
@@ -91,6 +93,23 @@ def _distinct(source: Source) -> np.ndarray:
     sources, targets = source.edges
     pairs = np.unique(targets * source.num_nodes + sources)
     return np.stack([pairs % source.num_nodes, pairs // source.num_nodes])
+
+
+def describe_images(pictures: Pictures) -> dict[str, Any]:
+    """Statistics of images as their authors give them; their nodes are pixels, and a group and a reach make edges."""
+    counts = np.bincount(pictures.labels, minlength=pictures.num_classes)
+    return {
+        "name": pictures.name,
+        "task": "images",
+        "images": len(pictures.images),
+        "side": pictures.side,
+        "nodes": pictures.side**2,
+        "edges": None,
+        "features": 1,
+        "classes": [{"class": k, "images": int(count)} for k, count in enumerate(counts)],
+        "published_test": int(pictures.test.sum()),
+        "splits": {"public": _sizes(choose_split(pictures, "public"))},
+    }
 
 
 def _density(source: Source) -> float | None:

@@ -78,10 +78,8 @@ def act_on_grid(name: str, side: int) -> Action:
     return Action(group_of(name), rows * side + columns)
 
 
-def offsets_on_grid(side: int, reach: int) -> Relation:
-    """All pairs of pixels (j, i) with |x_j − x_i| ≤ reach in rows and in columns, each with the number of x_j − x_i.
-
-    Offset (row, column) has number (row + reach)·(2·reach + 1) + column + reach.
+def check_reach(side: int, reach: int) -> None:
+    """Refuse to look further than an image goes.
 
     Raises
     ------
@@ -92,6 +90,18 @@ def offsets_on_grid(side: int, reach: int) -> Relation:
             f"--reach {reach} is larger than an image of {side} × {side} pixels, in which no two are so far apart.",
             f"Use --reach {side - 1} or less.",
         )
+
+
+def offsets_on_grid(side: int, reach: int) -> Relation:
+    """All pairs of pixels (j, i) with |x_j − x_i| ≤ reach in rows and in columns, each with the number of x_j − x_i.
+
+    Offset (row, column) has number (row + reach)·(2·reach + 1) + column + reach.
+
+    Raises
+    ------
+    UsageError : the reach is larger than the image.
+    """
+    check_reach(side, reach)
     place = np.stack(np.indices((side, side)).reshape(2, -1))  # (2, P)
     steps = np.indices((2 * reach + 1, 2 * reach + 1)).reshape(2, -1) - reach  # (2, O)
     seen = place[:, :, None] + steps[:, None, :]  # (2, P, O)

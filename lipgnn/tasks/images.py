@@ -8,9 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from lipgnn.catalog import CLASSES, MODELS, ORDER, models_with
+from lipgnn.catalog import CLASSES, ORDER, layers_for
 from lipgnn.datasets.images import ImageDataset, identify_images, load_images
 from lipgnn.errors import UsageError
+from lipgnn.groups.grid import check_reach
 from lipgnn.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -64,11 +65,14 @@ class Images(Task):
         }
 
     def check(self, spec: RunSpec) -> None:
-        if not MODELS[spec.model].typed_edges:
+        if spec.model not in layers_for("images"):
             raise UsageError(
                 f"Pixels know where they lie by the types of edges, which model {spec.model!r} does not tell apart.",
-                f"Use --model {' or '.join(models_with('typed_edges'))}.",
+                f"Use --model {' or '.join(layers_for('images'))}.",
             )
+
+    def check_data(self, spec: RunSpec, dataset: ImageDataset) -> None:
+        check_reach(dataset.side, spec.reach)
 
     def next_words(self, run: str) -> list[str]:
         return ["lipgnn", "evaluate", run, "--rotations"]

@@ -102,6 +102,14 @@ class Task:
         UsageError : says which, and what to do.
         """
 
+    def check_data(self, spec: RunSpec, dataset: TaskData) -> None:
+        """Refuse options that do not fit the data, once it is read.
+
+        Raises
+        ------
+        UsageError : says which, and what to do.
+        """
+
     def next_words(self, run: str) -> list[str]:
         """The words of a command that is worth typing after a run of this task, and of no other; none, maybe."""
         return []
