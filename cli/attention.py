@@ -59,8 +59,10 @@ def check_figure(figure: str | None, output: Path | None, image: int | None) -> 
         raise UsageError("-o and --image are of a figure, and none is asked for.", "Add --figure attention.")
 
 
-def draw(saved: SavedModel, data: TaskData, device: torch.device, image: int | None, output: Path) -> None:
-    """Write the picture."""
+def draw(
+    saved: SavedModel, data: TaskData, device: torch.device, *, figure: str, output: Path, image: int | None
+) -> None:
+    """Write the picture, of the one kind there is."""
     from lipgnn.evaluate import looks
     from lipgnn.report.figures.attention import draw_attention
 

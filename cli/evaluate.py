@@ -45,11 +45,9 @@ def command(
     radii: str | None,
     tries: int | None,
     rotations: bool,
-    figure: str | None,
-    output: Path | None,
-    image: int | None,
     results: Path,
     as_json: bool,
+    **picture: Any,
 ) -> int:
     """Evaluate a saved model, and certify it.
 
@@ -57,7 +55,7 @@ def command(
     RUN is a run's id, the start of one, or its folder; FILE is a saved model such as best.safetensors.
     """
     arguments = certify_arguments(certify, radii, tries)
-    check_figure(figure, output, image)
+    check_figure(**picture)
 
     path = Store(results).find_model(model)
 
@@ -69,8 +67,8 @@ def command(
     data = data_for(saved, dataset, split)
     chosen, reason = choose_device(device)
     evaluation = asdict(evaluate(saved, data, chosen, rotations=rotations))
-    if output:
-        draw(saved, data, chosen, image, output)
+    if picture["figure"]:
+        draw(saved, data, chosen, **picture)
     summary = {
         "model": str(path),
         "dataset": data.name,
