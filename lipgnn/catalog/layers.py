@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
 
-from lipgnn.catalog.entry import Entry
+from lipgnn.catalog.entry import Entry, load_class
 from lipgnn.catalog.norms import ADDITIVE, DOT_PRODUCT, DYNAMIC, NO_NORM
 
 
@@ -18,8 +20,9 @@ class LayerEntry(Entry):
     linear_maps : whether weight norms and initializations find linear maps in it.
     value_map : whether one linear map leads from features to what a node adds up of its neighbours.
     linear_skip : whether it has a linear skip of its own.
-    typed_edges : whether it tells types of edges apart.
+    typed_edges : whether it tells types of edges apart; its shared forms do not.
     closed : whether nothing may act between its layers, which pass on more than features.
+    shared : its forms whose heads share queries and keys: for every kind of sharing the class, as "module:Class".
     task : the one task that it is of, if it is no layer for features of any kind.
     """
 
@@ -29,7 +32,12 @@ class LayerEntry(Entry):
     linear_skip: bool = False
     typed_edges: bool = False
     closed: bool = False
+    shared: Mapping[str, str] = field(default_factory=dict)
     task: str | None = None
+
+    def load_shared(self, kind: str) -> Any:
+        """The class of its form with this kind of sharing."""
+        return load_class(self.shared[kind])
 
 
 # Defaults of layers that go with nothing but themselves.
@@ -73,6 +81,11 @@ MODELS: dict[str, LayerEntry] = {
         value_map=True,
         linear_skip=True,
         typed_edges=True,
+        shared={
+            "collab": "lipgnn.nn.shared_heads:SharedHeadsConv",
+            "mqa": "lipgnn.nn.grouped_heads:GroupedHeadsConv",
+            "gqa": "lipgnn.nn.grouped_heads:GroupedHeadsConv",
+        },
     ),
     # These have no attention scores for the default norm to act on.
     "gcn": LayerEntry(

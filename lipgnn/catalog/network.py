@@ -59,6 +59,11 @@ INITS: dict[str, Entry] = {
     "balanced": Entry("the network starts linear, with maps in balance and equal attention (Mustafa et al. 2023)"),
 }
 
+MIXING_INITS: dict[str, Entry] = {
+    "normal": Entry("every head starts with a random mixture of all shared channels, as the authors draw it"),
+    "block": Entry("every head starts with shared channels of its own, as separate heads have them"),
+}
+
 STACKS: dict[str, Entry] = {
     "plain": Entry("blocks follow each other, and all activations are kept"),
     "reversible": Entry(

@@ -11,8 +11,9 @@ from lipgnn.errors import UsageError, unknown_name
 
 NO_NORM = "none"
 
-# The kinds of attention: scores a_l·z_j + a_r·z_i, scores q_i·k_j, and scores a·LeakyReLU(k_j + q_i).
-ADDITIVE, DOT_PRODUCT, DYNAMIC = "additive", "dot-product", "dynamic"
+# The kinds of attention: scores a_l·z_j + a_r·z_i, scores q_i·k_j, scores a·LeakyReLU(k_j + q_i), and scores
+# Σ_r m_r q_ir k_jr with queries and keys that all heads share.
+ADDITIVE, DOT_PRODUCT, DYNAMIC, SHARED_PRODUCT = "additive", "dot-product", "dynamic", "shared-product"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,6 +54,7 @@ class FeatureNormEntry(Entry):
 
 
 _LIPSCHITZ = "lipgnn.norms.scores.lipschitz:LipschitzNorm"
+_DOT_PRODUCT = "lipgnn.norms.scores.dot_product:DotProductLipschitzNorm"
 _SOURCE = "lipgnn.norms.scores.source:SourceLipschitzNorm"
 
 SCORE_NORMS: dict[str, ScoreNormEntry] = {
@@ -60,9 +62,10 @@ SCORE_NORMS: dict[str, ScoreNormEntry] = {
         "LipschitzNorm on the attention scores (Dasoulas et al. 2021); for gatv2 an extension of ours",
         implementations={
             ADDITIVE: _LIPSCHITZ,
-            DOT_PRODUCT: "lipgnn.norms.scores.dot_product:DotProductLipschitzNorm",
+            DOT_PRODUCT: _DOT_PRODUCT,
             # Ours: the paper has none for these scores.
             DYNAMIC: "lipgnn.norms.scores.dynamic:DynamicLipschitzNorm",
+            SHARED_PRODUCT: _DOT_PRODUCT,
         },
         fused=True,
     ),

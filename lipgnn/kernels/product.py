@@ -33,6 +33,8 @@ def affine(x: torch.Tensor, weight: torch.Tensor, bias: torch.Tensor | None, ker
     weight, bias : (D, F) and (D,).
     kernel : "auto", "dgl", "fused" or "triton"; with the fused one comes the faster product.
     """
+    if x.dim() > 2:
+        return affine(x.flatten(0, -2), weight, bias, kernel).unflatten(0, x.shape[:-1])
     alike = x.dtype is weight.dtype is torch.float32 and x.dim() == 2 and not autocasting("cpu")
     if alike and x.numel() * len(weight) >= _WORTHWHILE and implementation(kernel, x.device) is fused:
         product = faster_product()

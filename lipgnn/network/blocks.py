@@ -50,7 +50,7 @@ class Branch(nn.Module):
         return [self.conv] if self.norm is None else [self.conv, self.norm]
 
     def forward(self, graph: dgl.DGLGraph | Hop, x: torch.Tensor) -> torch.Tensor:
-        """(N, W) → (N, W)."""
+        """(N, …, W) → (N, …, W), every … by itself but for BatchNorm, which is over all of them."""
         return self._ended(graph, self._convolved(graph, x))
 
     def linear(self, graph: dgl.DGLGraph | Hop | None, x: torch.Tensor) -> torch.Tensor:
@@ -69,7 +69,7 @@ class Branch(nn.Module):
         return self.dropout(self.norm(graph, x) if self.norm is not None and self.norm_first else x)
 
     def _convolved(self, graph: dgl.DGLGraph | Hop | None, x: torch.Tensor) -> torch.Tensor:
-        return convolve(self.conv, graph, self._input(graph, x)).flatten(1)
+        return convolve(self.conv, graph, self._input(graph, x))
 
     def _normalized(self, graph: dgl.DGLGraph | Hop | None, y: torch.Tensor) -> torch.Tensor:
         return y if self.norm is None or self.norm_first else self.norm(graph, y)
@@ -165,7 +165,7 @@ class Block(Branch):
 
     def _with_map(self, graph: dgl.DGLGraph | Hop, x: torch.Tensor) -> torch.Tensor:
         x = self._input(graph, x)
-        return convolve(self.conv, graph, x).flatten(1) + self.beside(targets_of(graph, x))
+        return convolve(self.conv, graph, x) + self.beside(targets_of(graph, x))
 
     def extra_repr(self) -> str:
         return f"residual={self.residual!r}, scale={self.scale:.4g}, alpha={self.alpha:.4g}"
@@ -189,5 +189,5 @@ class Gate(nn.Module):
         nn.init.constant_(self.linear.bias, math.log(max(layers - 1, 1)))
 
     def forward(self, x: torch.Tensor, y: torch.Tensor) -> torch.Tensor:
-        """(N, W), (N, W) → (N, W)."""
-        return torch.lerp(y, x, torch.sigmoid(self.linear(torch.cat([x, y, x - y], dim=1))))
+        """(N, …, W), (N, …, W) → (N, …, W)."""
+        return torch.lerp(y, x, torch.sigmoid(self.linear(torch.cat([x, y, x - y], dim=-1))))

@@ -19,6 +19,7 @@ from lipgnn.nn.dropout import FeatureDropout
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.nn.projection import Projection
 from lipgnn.norms import NearIdentity, feature_norm
+from lipgnn.spec.head_sharing import parse_head_sharing
 from lipgnn.spec.network import NetworkSpec
 from lipgnn.spec.weight_norm import parse_weight_norm
 
@@ -62,7 +63,7 @@ class Builder:
 
     def _parts(self, hidden: int, layer: int) -> tuple[nn.Module | None, ...]:
         width = hidden * self.spec.heads
-        conv = layer_of(MODELS[self.spec.model].load(), self.spec, width, layer, self.edge_types)
+        conv = layer_of(_kind(self.spec), self.spec, width, layer, self.edge_types)
         self._prepare(maps_of(conv))
         if self.spec.init == "balanced" and score_norm_of(conv) is None:
             # A score norm would divide zero by zero, and make any score of full size after one step.
@@ -118,7 +119,15 @@ class Builder:
         return feature_norm(feature, width) if feature and self.spec.norm_place in places else None
 
 
+def _kind(spec: NetworkSpec) -> type[nn.Module]:
+    """The class of a network's layers."""
+    entry, sharing = MODELS[spec.model], parse_head_sharing(spec.head_sharing)
+    return entry.load_shared(sharing.kind) if sharing else entry.load()
+
+
 def example_block(spec: NetworkSpec) -> nn.Module:
     """A small block of this network, to ask what its parts say of themselves; nothing is drawn from the generators."""
+    sharing = parse_head_sharing(spec.head_sharing)
+    heads = sharing.groups or 1 if sharing else 1
     with torch.random.fork_rng(devices=[]):
-        return Builder(replace(spec, hidden=2, heads=1, layers=1)).block(1)
+        return Builder(replace(spec, hidden=2, heads=heads, shared_dim=0, layers=1)).block(1)

@@ -62,13 +62,15 @@ def inputs_of(graph: dgl.DGLGraph | Hop, x: torch.Tensor) -> torch.Tensor:
 
 
 def convolve(conv: nn.Module, graph: dgl.DGLGraph | Hop, x: torch.Tensor) -> torch.Tensor:
-    """conv(graph, x), of a hop's targets alone."""
+    """conv(graph, x), (N, …, W) → (N, …, W) with heads side by side, of a hop's targets alone."""
     if not isinstance(graph, Hop):
-        return conv(graph, x)
-    if keeps_statistics(conv):
+        out = conv(graph, x)
+    elif keeps_statistics(conv):
         # They must not be of the rows that are dropped.
-        return conv(graph.to_message_flow(), x)
-    return conv(graph.graph, x)[: graph.targets]
+        out = conv(graph.to_message_flow(), x)
+    else:
+        out = conv(graph.graph, x)[: graph.targets]
+    return out.flatten(-2) if out.dim() > x.dim() else out
 
 
 def targets_of(graph: dgl.DGLGraph | Hop, x: torch.Tensor) -> torch.Tensor:

@@ -21,7 +21,7 @@ def join(outputs: Sequence[torch.Tensor], how: str) -> torch.Tensor:
     if how == "none":
         return outputs[-1]
     if how == "concat":
-        return torch.cat(list(outputs), dim=1)
+        return torch.cat(list(outputs), dim=-1)
     stacked = torch.stack(list(outputs))
     return stacked.sum(dim=0) if how == "sum" else stacked.amax(dim=0)
 

@@ -48,7 +48,7 @@ class ReversibleBlock(nn.Module):
         """(N, W) → (N, W), all activations kept by autograd; `run_reversible` keeps none."""
         x1, x2 = halves(x)
         y1 = x1 + self.scale * self.f(graph, x2)
-        return torch.cat([y1, x2 + self.scale * self.g(graph, y1)], dim=1)
+        return torch.cat([y1, x2 + self.scale * self.g(graph, y1)], dim=-1)
 
     def attention(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
         """Attention weights of f, then those of g, (E, 2H)."""
@@ -72,7 +72,7 @@ class ReversibleBlock(nn.Module):
 
 def halves(x: torch.Tensor) -> Halves:
     """The first and the second half of the channels, (N, W/2) each, each in one piece as DGL wants them."""
-    x1, x2 = x.chunk(2, dim=1)
+    x1, x2 = x.chunk(2, dim=-1)
     return x1.contiguous(), x2.contiguous()
 
 
@@ -107,7 +107,7 @@ class _Stack(torch.autograd.Function):
             before_g = moment = Randomness.now(x.device, moment)
             x2 = x2 + block.scale * block.g(graph, x1)
             ctx.moments.append((before_f, before_g))
-        y = torch.cat([x1, x2], dim=1)
+        y = torch.cat([x1, x2], dim=-1)
         # The parameters are needed as they are now, and autograd notices if they are changed in between.
         ctx.save_for_backward(y, *parameters)
         return y
@@ -124,7 +124,7 @@ class _Stack(torch.autograd.Function):
             step, through, of_f = _again(block.f, ctx.graph, y2, d1, before_f, block.scale)
             y1, d2 = y1 - step, d2 + through
             of_parameters = [*of_f, *of_g, *of_parameters]
-        return torch.cat([d1, d2], dim=1), None, None, *of_parameters
+        return torch.cat([d1, d2], dim=-1), None, None, *of_parameters
 
 
 def _again(

@@ -9,10 +9,12 @@ from lipgnn.nn.gatv2 import GATv2Conv
 from lipgnn.nn.gcn import GCNConv
 from lipgnn.nn.ggnn import GGNNConv
 from lipgnn.nn.gin import GINConv
+from lipgnn.nn.grouped_heads import GroupedHeadsConv
 from lipgnn.nn.key_value_embedding import KeyValueEmbedding
 from lipgnn.nn.linear_map import LinearMap, bound_weights, initialize
 from lipgnn.nn.mlp import Mlp
 from lipgnn.nn.sage import SAGEConv
+from lipgnn.nn.shared_heads import SharedHeadsConv
 from lipgnn.nn.transformer import TransformerConv
 
 __all__ = [
@@ -25,10 +27,12 @@ __all__ = [
     "GCNConv",
     "GGNNConv",
     "GINConv",
+    "GroupedHeadsConv",
     "KeyValueEmbedding",
     "LinearMap",
     "Mlp",
     "SAGEConv",
+    "SharedHeadsConv",
     "TransformerConv",
     "bound_weights",
     "initialize",

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -25,6 +25,9 @@ from lipgnn.runtime import dgl
 from lipgnn.spec.network import NetworkSpec
 
 fn = dgl.function
+
+Projected = Sequence[torch.Tensor | None]
+"""Features after a layer's maps, by which attention is computed; which they are is the layer's affair."""
 
 
 class AttentionConv(nn.Module):
@@ -121,10 +124,14 @@ class AttentionConv(nn.Module):
         ends = self._ends(graph, feat).dropped(self.feat_drop)
         if edge_weight is not None:
             check_edge_weight(graph, edge_weight, ends.source)
+        # Fused kernels never hold the attention weights, which only the reference can show.
+        kernel = None if get_attention else self.kernel_on(ends.source.device)
         if ends.source.dim() == 2:
-            out, attention = self._attend(graph, ends, edge_weight, get_attention)
+            out, attention = self._attend(graph, kernel, self._projected_for(kernel, ends), edge_weight)
         else:
-            parts = [self._attend(graph, part, edge_weight, get_attention) for part in ends.slices()]
+            # Projected all at once, and attended to one after the other: nothing of two is held for an edge.
+            projected = self._projected_for(kernel, ends.slices_first())
+            parts = [self._attend(graph, kernel, part, edge_weight) for part in _unbound(projected)]
             out, attention = (_stacked(each, ends.source.shape[1:-1]) for each in zip(*parts, strict=True))
         out = self._with_passed(out, ends.target)
         return (out, attention) if get_attention else out
@@ -136,21 +143,24 @@ class AttentionConv(nn.Module):
         return ends
 
     def _attend(
-        self, graph: dgl.DGLGraph, ends: Ends, edge_weight: torch.Tensor | None, get_attention: bool
+        self, graph: dgl.DGLGraph, kernel: ModuleType | None, projected: Projected, edge_weight: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """The sums and, if they are asked for, the weights, of features (N, F)."""
-        # Fused kernels never hold the attention weights, which only the reference can show.
-        kernel = None if get_attention else self.kernel_on(ends.source.device)
+        """The sums and, by the reference, the weights, of the projected features of one slice."""
         if not kernel:
-            return self._reference(graph, ends, edge_weight)
+            return self._reference(graph, projected, edge_weight)
         dropout, seed = self.attn_drop.p if self.attn_drop.training else 0.0, draw_seed(self.attn_drop)
-        return self._fused(kernel, graph, ends, dropout=dropout, seed=seed, edge_weight=edge_weight), None
+        return self._fused(kernel, graph, projected, dropout=dropout, seed=seed, edge_weight=edge_weight), None
+
+    def _projected_for(self, kernel: ModuleType | None, ends: Ends) -> Projected:
+        """The projected features, in memory as this kernel likes them."""
+        heads_fastest = kernel is not None and kernel.heads_fastest(self.num_heads, self.out_feats)
+        return self._projected(ends, heads_fastest=heads_fastest)
 
     def spread(self, graph: dgl.DGLGraph, feat: Features) -> Spread:
         """How evenly every node's attention is spread, of a layer in evaluation; feat is (N, F), or a pair of such."""
         if self.kernel_on(self._source_map.weight.device) is not fused:
             return spread_of(graph, self(graph, feat, get_attention=True)[1].squeeze(-1))
-        return Spread(*self._fused_spread(graph, self._ends(graph, feat)))
+        return Spread(*self._fused_spread(graph, self._projected_for(fused, self._ends(graph, feat))))
 
     def kernel_on(self, device: torch.device) -> ModuleType | None:
         """The module of `lipgnn.kernels` to compute with, or None for the reference.
@@ -214,17 +224,21 @@ class AttentionConv(nn.Module):
         """A map of the targets' features."""
         raise NotImplementedError
 
+    def _projected(self, ends: Ends, *, heads_fastest: bool) -> Projected:
+        """What scores and sums are made of, (…, N, H, D), of features (…, N, F)."""
+        raise NotImplementedError
+
     def _reference(
-        self, graph: dgl.DGLGraph, ends: Ends, edge_weight: torch.Tensor | None
+        self, graph: dgl.DGLGraph, projected: Projected, edge_weight: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor]:
         """Σ_j α_ij v_j (M, H, D) and the weights after dropout (E, H, 1), by DGL's message passing."""
         raise NotImplementedError
 
-    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, ends: Ends, **more: Any) -> torch.Tensor:
+    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, projected: Projected, **more: Any) -> torch.Tensor:
         """The same sums by a kernel, which is given dropout, seed and edge_weight."""
         raise NotImplementedError
 
-    def _fused_spread(self, graph: dgl.DGLGraph, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
+    def _fused_spread(self, graph: dgl.DGLGraph, projected: Projected) -> tuple[torch.Tensor, torch.Tensor]:
         """Entropy and largest weight by the fused kernel, (M, H) each."""
         raise NotImplementedError
 
@@ -272,6 +286,12 @@ def aggregate(
     graph.edata["attention"] = attention
     graph.update_all(fn.u_mul_e("value", "attention", "m"), fn.sum("m", "out"))
     return graph.dstdata["out"], attention
+
+
+def _unbound(projected: Projected) -> Iterator[Projected]:
+    """Of (B, N, H, D) each the parts (N, H, D), one after the other."""
+    count = next(len(x) for x in projected if x is not None)
+    return zip(*([None] * count if x is None else x.unbind(0) for x in projected), strict=True)
 
 
 def _stacked(parts: Sequence[torch.Tensor | None], shape: torch.Size) -> torch.Tensor | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -77,11 +77,19 @@ class Ends:
             return self._shared(dropout(self.source), len(self.target))
         return Ends(dropout(self.source), dropout(self.target), False)
 
-    def slices(self) -> Iterator[Ends]:
-        """Of (N, …, F) the parts (N, F), one after the other."""
-        sources, targets = (x.flatten(1, -2).unbind(1) for x in (self.source, self.target))
-        for source, target in zip(sources, targets, strict=True):
-            yield self._shared(source, len(target)) if self.shared else Ends(source, target, False)
+    @property
+    def num_targets(self) -> int:
+        """How many targets there are; nodes are in the last but one place."""
+        return self.target.shape[-2]
+
+    def slices_first(self) -> Ends:
+        """Of (N, …, F) the same as (B, N, F), B being the number of all …; slices of it are each in one piece."""
+        source = self.source.flatten(1, -2).transpose(0, 1).contiguous()
+        if self.target is self.source:
+            return Ends(source, source, True)
+        if self.shared:
+            return Ends(source, source[:, : len(self.target)], True)
+        return Ends(source, self.target.flatten(1, -2).transpose(0, 1).contiguous(), False)
 
 
 def check_edge_weight(graph: dgl.DGLGraph, edge_weight: torch.Tensor, features: torch.Tensor) -> None:

@@ -11,7 +11,7 @@ from torch import nn
 
 from lipgnn.catalog import ADDITIVE
 from lipgnn.kernels import affine, fused
-from lipgnn.nn.attention import aggregate
+from lipgnn.nn.attention import Projected, aggregate
 from lipgnn.nn.ends import Ends
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.nn.projection import project
@@ -112,21 +112,21 @@ class GATConv(ResidualAttentionConv):
         return [*maps, self.attn_l, self.attn_r, self.res_fc]
 
     def _reference(
-        self, graph: dgl.DGLGraph, ends: Ends, edge_weight: torch.Tensor | None
+        self, graph: dgl.DGLGraph, projected: Projected, edge_weight: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        z, target = self._projected(ends, heads_fastest=False)  # (N, H, D)
+        z, target = projected  # (N, H, D)
         scores = self.leaky_relu(self.scores(graph, z, target))  # (E, H, 1)
         out, attention = aggregate(graph, scores, z, self.attn_drop, edge_weight)
         if self.bias is not None:
             out = out + self.bias.view(1, self.num_heads, self.out_feats)
         return out, attention
 
-    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, ends: Ends, **more: Any) -> torch.Tensor:
+    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, projected: Projected, **more: Any) -> torch.Tensor:
         bias = None if self.bias is None else self.bias.view(self.num_heads, self.out_feats)
-        return kernel.additive(graph, **self._arguments(kernel, ends), bias=bias, **more)
+        return kernel.additive(graph, **self._arguments(projected), bias=bias, **more)
 
-    def _fused_spread(self, graph: dgl.DGLGraph, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
-        return fused.additive_spread(graph, **self._arguments(fused, ends))
+    def _fused_spread(self, graph: dgl.DGLGraph, projected: Projected) -> tuple[torch.Tensor, torch.Tensor]:
+        return fused.additive_spread(graph, **self._arguments(projected))
 
     @property
     def _source_map(self) -> nn.Linear:
@@ -142,13 +142,13 @@ class GATConv(ResidualAttentionConv):
         if ends.target is ends.source and self._target_map is self._source_map:
             return z, None
         if ends.shared and self._target_map is self._source_map:
-            return z, z[: len(ends.target)]
+            return z, z[..., : ends.num_targets, :, :]
         return z, project(
             self._target_map, ends.target, self.num_heads, heads_fastest=heads_fastest, kernel=self.kernel
         )
 
-    def _arguments(self, kernel: ModuleType, ends: Ends) -> dict[str, torch.Tensor | float | None]:
-        z, target = self._projected(ends, heads_fastest=kernel.heads_fastest(self.num_heads, self.out_feats))
+    def _arguments(self, projected: Projected) -> dict[str, torch.Tensor | float | None]:
+        z, target = projected
         return {
             "z": z,
             "target": target,

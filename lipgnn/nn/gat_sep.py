@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from types import ModuleType
+
 import torch
 from torch import nn
 
-from lipgnn.nn.ends import Ends, Features
+from lipgnn.nn.attention import Projected
+from lipgnn.nn.ends import Features
 from lipgnn.nn.gat import GATConv
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.nn.loops import without_loops
@@ -76,12 +79,12 @@ class GATSepConv(GATConv):
             self.feed.reset_parameters()
 
     def _attend(
-        self, graph: dgl.DGLGraph, ends: Ends, edge_weight: torch.Tensor | None, get_attention: bool
+        self, graph: dgl.DGLGraph, kernel: ModuleType | None, projected: Projected, edge_weight: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         neighbours, kept = without_loops(graph)
         if edge_weight is not None and kept is not None:
             edge_weight = edge_weight[kept]
-        out, attention = super()._attend(neighbours, ends, edge_weight, get_attention)
+        out, attention = super()._attend(neighbours, kernel, projected, edge_weight)
         if attention is None or kept is None:
             return out, attention
         everywhere = attention.new_zeros(graph.num_edges(), *attention.shape[1:])

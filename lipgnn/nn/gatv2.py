@@ -12,7 +12,7 @@ from torch import nn
 from lipgnn.catalog import DYNAMIC
 from lipgnn.errors import UsageError
 from lipgnn.kernels import affine, fused
-from lipgnn.nn.attention import aggregate
+from lipgnn.nn.attention import Projected, aggregate
 from lipgnn.nn.ends import Ends, Features
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.nn.projection import project
@@ -124,17 +124,17 @@ class GATv2Conv(ResidualAttentionConv):
         return self.fc_dst or self.fc_src
 
     def _reference(
-        self, graph: dgl.DGLGraph, ends: Ends, edge_weight: torch.Tensor | None
+        self, graph: dgl.DGLGraph, projected: Projected, edge_weight: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor]:
-        key, query = self._projected(ends, heads_fastest=False)
+        key, query = projected
         value = key if self._value_bias is None else key + self._value_bias
         return aggregate(graph, self.scores(graph, key, query), value, self.attn_drop, edge_weight)
 
-    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, ends: Ends, **more: Any) -> torch.Tensor:
-        return kernel.dynamic(graph, **self._arguments(kernel, ends), bias=self._value_bias, **more)
+    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, projected: Projected, **more: Any) -> torch.Tensor:
+        return kernel.dynamic(graph, **self._arguments(projected), bias=self._value_bias, **more)
 
-    def _fused_spread(self, graph: dgl.DGLGraph, ends: Ends) -> tuple[torch.Tensor, torch.Tensor]:
-        return fused.dynamic_spread(graph, **self._arguments(fused, ends))
+    def _fused_spread(self, graph: dgl.DGLGraph, projected: Projected) -> tuple[torch.Tensor, torch.Tensor]:
+        return fused.dynamic_spread(graph, **self._arguments(projected))
 
     @property
     def _value_bias(self) -> torch.Tensor | None:
@@ -146,13 +146,13 @@ class GATv2Conv(ResidualAttentionConv):
         source, target, heads = self.fc_src, self._target_map, self.num_heads
         key = project(source, ends.source, heads, heads_fastest=heads_fastest, kernel=self.kernel, bias=None)
         if target is source and ends.shared:
-            query = key[: len(ends.target)]
+            query = key[..., : ends.num_targets, :, :]
             return key, query if source.bias is None else query + 2 * self._value_bias
         bias = None if source.bias is None else source.bias + target.bias
         return key, project(target, ends.target, heads, heads_fastest=heads_fastest, kernel=self.kernel, bias=bias)
 
-    def _arguments(self, kernel: ModuleType, ends: Ends) -> dict[str, torch.Tensor | float | None]:
-        key, query = self._projected(ends, heads_fastest=kernel.heads_fastest(self.num_heads, self.out_feats))
+    def _arguments(self, projected: Projected) -> dict[str, torch.Tensor | float | None]:
+        key, query = projected
         slope = self.leaky_relu.negative_slope
         return {"key": key, "query": query, "attn": self.attn, "kappa": self._kappa, "negative_slope": slope}
 

@@ -35,14 +35,14 @@ def project(
     kernel: str,
     bias: torch.Tensor | bool | None = True,
 ) -> torch.Tensor:
-    """own(x) as (N, H, D), with another bias if one is given; with `heads_fastest` heads are neighbours in memory.
+    """own(x) as (…, N, H, D), with another bias if one is given; with `heads_fastest` heads are neighbours in memory.
 
     The order is that of the weight's rows, which are few: no feature is moved.
     """
     weight, bias = own.weight, own.bias if bias is True else bias
     width = own.out_features // heads
     if not heads_fastest:
-        return affine(x, weight, bias, kernel).unflatten(1, (heads, width))
+        return affine(x, weight, bias, kernel).unflatten(-1, (heads, width))
     weight = weight.unflatten(0, (heads, width)).transpose(0, 1).flatten(0, 1)
     bias = None if bias is None else bias.view(heads, width).t().flatten()
-    return affine(x, weight, bias, kernel).unflatten(1, (width, heads)).transpose(1, 2)
+    return affine(x, weight, bias, kernel).unflatten(-1, (width, heads)).transpose(-1, -2)

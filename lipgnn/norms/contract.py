@@ -49,6 +49,9 @@ class ScoreNorm(Protocol):
 class FeatureNorm(Protocol):
     """A norm of features: a module called as `norm(graph, x)`, (N, F) → (N, F).
 
+    Those of ours take (N, …, F) as well, such as of several images on one graph. A norm over the nodes of a graph then
+    takes every … by itself.
+
     Attributes
     ----------
     local : whether what becomes of a node depends on its own features alone.

@@ -12,6 +12,7 @@ from lipgnn.catalog import (
     INITS,
     JUMPS,
     KERNELS,
+    MIXING_INITS,
     MLPS,
     MODELS,
     NO_NORM,
@@ -22,6 +23,7 @@ from lipgnn.catalog import (
     STACKS,
 )
 from lipgnn.errors import UsageError
+from lipgnn.spec.head_sharing import NO_SHARING, parse_head_sharing
 from lipgnn.spec.options import checked, option, shown
 from lipgnn.spec.rules import check_network, check_recomputation
 from lipgnn.spec.weight_norm import parse_weight_norm
@@ -45,6 +47,27 @@ class NetworkSpec:
     layers: int = option(_NETWORK, 10, "The number of layers.", low=1, high=MAX_LAYERS)
     hidden: int = option(_NETWORK, 8, "The width of one head; the network is heads × hidden wide.", low=1)
     heads: int = option(_NETWORK, 8, "The number of heads.", low=1)
+    head_sharing: str = option(
+        _NETWORK,
+        NO_SHARING,
+        "What heads share of queries and keys: none, collab (all channels, mixed for every head), mqa (one key for "
+        "all heads) or gqa:G (one key for each of G groups of heads).",
+        neutral=NO_SHARING,
+    )
+    shared_dim: int = option(
+        _NETWORK,
+        0,
+        "The width of the shared keys, with --head-sharing; 0 is that of separate heads, or of one key a group.",
+        low=0,
+        neutral=0,
+    )
+    mixing_init: str = option(
+        _NETWORK,
+        "normal",
+        "How heads mix the shared channels at first, with --head-sharing collab.",
+        catalog=MIXING_INITS,
+        neutral="normal",
+    )
     activation: str = option(_NETWORK, "relu", "The activation after every layer.", choices=ACTIVATIONS)
     encoder_activation: str = option(
         _NETWORK, "relu", "The activation between the encoder and the first layer.", choices=ACTIVATIONS
@@ -99,6 +122,7 @@ class NetworkSpec:
             object.__setattr__(self, one.name, checked(one, getattr(self, one.name)))
         # One spelling, so that one run has one id.
         object.__setattr__(self, "weight_norm", str(parse_weight_norm(self.weight_norm) or NO_NORM))
+        object.__setattr__(self, "head_sharing", str(parse_head_sharing(self.head_sharing) or NO_SHARING))
         check_network(self)
         check_recomputation(self.stack, self.recomputed_blocks)
 

@@ -4,8 +4,20 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from lipgnn.catalog import FEATURE_NORMS, MODELS, NO_NORM, SCORE_NORMS, SUMS, models_with, parse_norm
+from lipgnn.catalog import (
+    ADDITIVE,
+    DYNAMIC,
+    FEATURE_NORMS,
+    MODELS,
+    NO_NORM,
+    SCORE_NORMS,
+    SHARED_PRODUCT,
+    SUMS,
+    models_with,
+    parse_norm,
+)
 from lipgnn.errors import UsageError
+from lipgnn.spec.head_sharing import COLLAB, NO_SHARING, HeadSharing, parse_head_sharing
 from lipgnn.spec.weight_norm import parse_weight_norm
 
 
@@ -14,6 +26,10 @@ class Parts(Protocol):
 
     model: str
     hidden: int
+    heads: int
+    head_sharing: str
+    shared_dim: int
+    mixing_init: str
     activation: str
     encoder_activation: str
     layer_dropout: float
@@ -40,6 +56,7 @@ def check_network(parts: Parts) -> None:
     _check_norm(parts)
     _check_maps(parts)
     _check_layer(parts)
+    _check_sharing(parts)
     if MODELS[parts.model].closed:
         _check_closed(parts)
     if parts.init == "balanced":
@@ -82,6 +99,8 @@ def _check_norm(parts: Parts) -> None:
     if not score:
         return
     attention, fits = MODELS[parts.model].attention, SCORE_NORMS[score].attention
+    if parts.head_sharing == COLLAB and MODELS[parts.model].shared:
+        attention = SHARED_PRODUCT
     if attention is None:
         models = " or ".join(models_with("attention"))
         raise UsageError(
@@ -141,6 +160,48 @@ def _check_layer(parts: Parts) -> None:
         )
 
 
+_NOT_TO_FACTOR = {
+    None: "it has no attention scores",
+    ADDITIVE: "its scores are sums, so that there is no product of queries and keys to factor",
+    DYNAMIC: "its scores pass a LeakyReLU before their product, so that there is no bilinear form to factor",
+}
+
+
+def _check_sharing(parts: Parts) -> None:
+    """Heads share what enters products of queries and keys, and widths must fit."""
+    sharing = parse_head_sharing(parts.head_sharing)
+    entry = MODELS[parts.model]
+    if sharing and not entry.shared:
+        reason = _NOT_TO_FACTOR.get(entry.attention, "nobody has said how")
+        raise UsageError(
+            f"Heads of model {parts.model!r} cannot share queries and keys: {reason}.",
+            f"Use model {' or '.join(models_with('shared'))}, or --head-sharing {NO_SHARING}.",
+        )
+    if parts.shared_dim and not sharing:
+        raise UsageError(
+            f"shared_dim is the width of keys that heads share, and it is {parts.shared_dim} while they share none.",
+            f"Use --shared-dim 0, or --head-sharing {COLLAB}.",
+        )
+    if parts.mixing_init != "normal" and (not sharing or sharing.groups):
+        raise UsageError(
+            f"mixing_init is about heads that mix shared channels, which those of --head-sharing {parts.head_sharing} "
+            "do not.",
+            f"Use --mixing-init normal, or --head-sharing {COLLAB}.",
+        )
+    if sharing:
+        _check_shared_width(parts, sharing, parts.hidden, parts.shared_dim)
+
+
+def _check_shared_width(parts: Parts, sharing: HeadSharing, hidden: int, shared_dim: int) -> None:
+    width = sharing.width(shared_dim, hidden=hidden, heads=parts.heads)
+    if parts.mixing_init == "block" and width % parts.heads:
+        raise UsageError(
+            f"--mixing-init block gives every head equally many of the shared channels, and there are {width} for "
+            f"{parts.heads} heads.",
+            "Use a --shared-dim that the number of heads divides, or --mixing-init normal.",
+        )
+
+
 def _check_closed(parts: Parts) -> None:
     """Nothing acts between layers that pass on more than features."""
     obstacles = (
@@ -196,6 +257,13 @@ def _check_reversible(parts: Parts) -> None:
         raise UsageError(
             f"A reversible stack splits every head in two, and hidden is {parts.hidden}.", "Use an even --hidden."
         )
+    if parts.shared_dim % 2:
+        raise UsageError(
+            f"A reversible stack splits shared keys in two as well, and shared_dim is {parts.shared_dim}.",
+            "Use an even --shared-dim.",
+        )
+    if sharing := parse_head_sharing(parts.head_sharing):
+        _check_shared_width(parts, sharing, parts.hidden // 2, parts.shared_dim // 2)
     if parts.jk != "none":
         raise UsageError(
             f"A reversible stack keeps the output of its last layer alone, and --jk {parts.jk} needs those of all.",

@@ -1,1 +1,1 @@
-"""Feature norms, one per file: (graph, x) → x, around a layer; x has shape (N, F)."""
+"""Feature norms, one per file: (graph, x) → x, around a layer; x has shape (N, F), or (N, …, F)."""

@@ -14,6 +14,8 @@ from lipgnn.runtime import dgl
 class BatchNorm(nn.Module):
     """Standardize every channel over the nodes; running statistics in evaluation.
 
+    Of features (N, …, F) over the nodes and all … together, as torch does of images.
+
     Reference: Ioffe & Szegedy, "Batch Normalization", ICML 2015.
     """
 
@@ -30,7 +32,7 @@ class BatchNorm(nn.Module):
         return cls(width, **arguments)
 
     def forward(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
-        return self.norm(x)
+        return self.norm(x.flatten(0, -2)).view_as(x) if x.dim() > 2 else self.norm(x)
 
     def certified(self, graph: dgl.DGLGraph | None) -> Bound:
         """max |γ| / √(var + ε): in evaluation it is a diagonal map."""

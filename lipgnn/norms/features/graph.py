@@ -18,8 +18,9 @@ class GraphNorm(nn.Module):
         x_i ← γ (x_i − α μ) / sqrt( mean_j (x_j − α μ)² + ε ) + β,   μ = mean_j x_j
 
     for every channel, over the nodes j of the graph that i is in: in a batch by `dgl.batch`, or where the nodes say it
-    (`lipgnn.runtime.MEMBERSHIP`), every graph on its own. α = γ = 1 and β = 0 at the start, where it is BatchNorm in
-    training on one graph; it keeps no running statistics. Same parameters and same output as PyTorch Geometric's.
+    (`lipgnn.runtime.MEMBERSHIP`), every graph on its own. Of features (N, …, F) each … has statistics of its own.
+    α = γ = 1 and β = 0 at the start, where it is BatchNorm in training on one graph; it keeps no running statistics.
+    Same parameters and same output as PyTorch Geometric's.
 
     Reference: Cai et al., "GraphNorm: A Principled Approach to Accelerating Graph Neural Network Training", ICML 2021.
     """
@@ -54,13 +55,13 @@ class GraphNorm(nn.Module):
 
 
 def _mean_over(members: torch.Tensor | None, like: torch.Tensor) -> Callable[[torch.Tensor], torch.Tensor]:
-    """What takes the mean over all nodes, (N, F) → (F,), or over those of every node's own graph, (N, F) → (N, F)."""
+    """What takes the mean over all nodes, (N, …) → (…), or over those of every node's own graph, (N, …) → (N, …)."""
     if members is None:
         return lambda x: x.mean(dim=0)
-    counts = torch.bincount(members).clamp(min=1).to(like.dtype).unsqueeze(1)
+    counts = torch.bincount(members).clamp(min=1).to(like.dtype).view(-1, *[1] * (like.dim() - 1))
 
     def mean(x: torch.Tensor) -> torch.Tensor:
-        sums = x.new_zeros(len(counts), x.shape[1]).index_add(0, members, x)
+        sums = x.new_zeros(len(counts), *x.shape[1:]).index_add(0, members, x)
         return (sums / counts).index_select(0, members)
 
     return mean

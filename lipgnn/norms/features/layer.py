@@ -18,7 +18,8 @@ class LayerNorm(nn.Module):
 
     mode "node": every node over its own channels, gain and bias a channel; equal to torch.nn.LayerNorm.
     mode "graph": x ← γ (x − mean(x)) / (std(x) + ε) + β over all nodes and channels together, with one
-    gain and one bias; the form of early PyTorch Geometric, which the LipschitzNorm experiments used.
+    gain and one bias; the form of early PyTorch Geometric, which the LipschitzNorm experiments used. Of features
+    (N, …, F) each … is standardized by itself.
 
     Reference: Ba, Kiros & Hinton, "Layer Normalization", 2016.
     """
@@ -47,10 +48,11 @@ class LayerNorm(nn.Module):
 
     def forward(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
         if self.mode == "node":
-            return nn.functional.layer_norm(x, x.shape[1:], self.weight, self.bias, self.eps)
-        centered = x - x.mean()
+            return nn.functional.layer_norm(x, x.shape[-1:], self.weight, self.bias, self.eps)
+        centered = x - x.mean(dim=(0, -1), keepdim=True)
         # As a length, whose gradient is 0 and not infinite where all features are equal.
-        deviation = torch.linalg.vector_norm(centered) / math.sqrt(centered.numel())
+        length = torch.linalg.vector_norm(centered, dim=(0, -1), keepdim=True)
+        deviation = length / math.sqrt(x.shape[0] * x.shape[-1])
         return self.weight * centered / (deviation + self.eps) + self.bias
 
     def certified(self, graph: dgl.DGLGraph | None) -> Bound:

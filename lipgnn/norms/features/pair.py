@@ -19,6 +19,8 @@ class PairNorm(nn.Module):
         PN:     x_i ← s · x^c_i / sqrt(ε + (1/N) Σ_j ‖x^c_j‖²)
         PN-SI:  x_i ← s · x^c_i / sqrt(ε + ‖x^c_i‖²)
 
+    Of features (N, …, F) each … has a mean and a size of its own.
+
     Reference: Zhao & Akoglu, "PairNorm: Tackling Oversmoothing in GNNs", ICLR 2020, equations 10 and 11;
     ε = 1e-6 as in their code.
 
@@ -44,9 +46,9 @@ class PairNorm(nn.Module):
 
     def forward(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
         centered = x - x.mean(dim=0)
-        square = centered.square().sum(dim=1, keepdim=True)  # (N, 1)
+        square = centered.square().sum(dim=-1, keepdim=True)  # (N, …, 1)
         if not self.individually:
-            square = square.mean()
+            square = square.mean(dim=0)
         return self.scale * centered / (self.eps + square).sqrt()
 
     def certified(self, graph: dgl.DGLGraph | None) -> Bound:

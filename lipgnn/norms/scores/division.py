@@ -32,6 +32,9 @@ def lengths_of(z: Ends) -> tuple[torch.Tensor, torch.Tensor]:
 
 def longest_neighbour(graph: dgl.DGLGraph, length: torch.Tensor, *, of_edges: bool = False) -> torch.Tensor:
     """Maximum of `length` (N, H, 1), or (E, H, 1) of edges, over what enters every node; 0 where nothing does."""
+    if of_edges and not graph.num_edges():
+        # DGL has a gradient for none, and looks for an edge to give it to.
+        return length.new_zeros(graph.num_dst_nodes(), *length.shape[1:])
     longest = (dgl.ops.copy_e_max if of_edges else dgl.ops.copy_u_max)(graph, length)
     # For a node without in-edges DGL gives -inf, and sends its gradient to node 0.
     has_neighbours = (graph.in_degrees() > 0).view(-1, 1, 1)

@@ -12,10 +12,10 @@ import math
 import torch
 from torch import nn
 
-from lipgnn.catalog import DOT_PRODUCT
+from lipgnn.catalog import DOT_PRODUCT, SHARED_PRODUCT
 from lipgnn.errors import UsageError
 from lipgnn.norms.bound import Bound
-from lipgnn.norms.lengths import nonzero, safe_length
+from lipgnn.norms.lengths import mixed_length, nonzero, safe_length
 from lipgnn.norms.scores.attention_bound import attention_bound, exp_inverse
 from lipgnn.norms.scores.division import divide, longest_neighbour, positive
 from lipgnn.runtime import dgl
@@ -52,6 +52,11 @@ class DotProductLipschitzNorm(nn.Module):
     the product; a code is a constant, so a change of features changes k_j + e_t exactly as it changes k_j, and every
     bound below holds as it is [D, derived here].
 
+    Of heads that share q̃ and k̃, and mix their channels by vectors m_h, the score is Σ_r m_hr q̃_ir k̃_jr, the product
+    of two vectors √|m_h| ⊙ q̃_i and √|m_h| ⊙ k̃_j up to signs. Their lengths are then u and v. That is our extension.
+    It keeps the theorem, whose bound is in these vectors, and at a mixing of blocks of ones they are those of heads
+    apart.
+
     This norm computes the scores itself instead of dividing given ones: the product of two large vectors
     would overflow before a divisor could tame it.
 
@@ -63,7 +68,7 @@ class DotProductLipschitzNorm(nn.Module):
 
     QUERY_NORMS = ("node", "graph")
 
-    attention = (DOT_PRODUCT,)
+    attention = (DOT_PRODUCT, SHARED_PRODUCT)
     keeps_statistics = False
 
     def __init__(self, *, kappa: float = 1.0, query_norm: str = "node"):
@@ -79,30 +84,35 @@ class DotProductLipschitzNorm(nn.Module):
         query: torch.Tensor,
         key: torch.Tensor,
         value: torch.Tensor,
+        mixing: torch.Tensor | None = None,
         edge_key: torch.Tensor | None = None,
     ) -> torch.Tensor:
         """Scores of all edges.
 
         Parameters
         ----------
-        query : (M, H, D), of targets.
-        key, value : (N, H, D), of sources.
-        edge_key : (E, H, D), the keys of edges with the codes of their types, in place of `key`.
+        query : (M, H, D), of targets; (M, D̃) where heads share it.
+        key : (N, H, D), of sources; (N, D̃) where heads share it.
+        value : (N, H, D), of sources.
+        mixing : m_h of every head, (H, D̃), where they share queries and keys.
+        edge_key : (E, H, D), the keys of edges with the codes of their types, in place of `key`; not with `mixing`.
 
         Returns
         -------
         (E, H, 1), scores within ±1/κ.
         """
-        u = safe_length(query)  # (N, H, 1)
+        ends = query, key if edge_key is None else edge_key
+        u, v = (safe_length(x) if mixing is None else mixed_length(x, mixing) for x in ends)  # (M, H, 1), …
         if self.query_norm == "graph":
             u = safe_length(u.transpose(0, 2)).transpose(0, 2)  # (1, H, 1)
-        typed = edge_key is not None
-        v = longest_neighbour(graph, safe_length(edge_key if typed else key), of_edges=typed)
+        v = longest_neighbour(graph, v, of_edges=edge_key is not None)
         w = longest_neighbour(graph, safe_length(value))
         # max{uv, uw, vw} is the product of the two largest of the three.
         first, second = torch.maximum(v, w), torch.maximum(u, torch.minimum(v, w))
         first_size, second_size = nonzero(first.detach()), nonzero(second.detach())
         divisor = nonzero(first / first_size) * nonzero(second / second_size)
+        if mixing is not None:
+            query, key = query.unsqueeze(1) * mixing, key.unsqueeze(1)
         scores = products(graph, query / second_size, key, edge_key)
         return divide(graph, scores, 1 / first_size, self.kappa * divisor)
 

@@ -7,21 +7,27 @@ from lipgnn.nn.contract import attention_of, maps_of, own_skip, value_map_of
 from lipgnn.norms.contract import said
 from lipgnn.spec.sources import resolve
 
+FORMS = [(model, "none") for model in catalog.layers_for("nodes")]
+FORMS += [("gt", "collab"), ("gt", "mqa"), ("gt", "gqa:2")]
 
-@pytest.fixture(params=catalog.layers_for("nodes"))
+
+@pytest.fixture(params=FORMS, ids=" ".join)
 def entry_and_layer(request):
-    entry = catalog.MODELS[request.param]
-    spec = resolve({"model": request.param, "norm": "none", "hidden": 2, "heads": 2}, {}).spec
-    return entry, entry.load().from_spec(spec, spec.width)
+    model, sharing = request.param
+    entry = catalog.MODELS[model]
+    spec = resolve({"model": model, "norm": "none", "hidden": 2, "heads": 2, "head_sharing": sharing}, {}).spec
+    kind = entry.load() if sharing == "none" else entry.load_shared(sharing.partition(":")[0])
+    return entry, kind.from_spec(spec, spec.width)
 
 
 def test_what_an_entry_says_of_a_layer_is_what_its_class_says(entry_and_layer):
     entry, layer = entry_and_layer
-    assert attention_of(layer) == entry.attention
+    assert attention_of(layer) in (entry.attention, catalog.SHARED_PRODUCT)
     assert bool(maps_of(layer)) == entry.linear_maps
     assert (value_map_of(layer) is not None) == entry.value_map
     assert (own_skip(layer) is not None) == entry.linear_skip
-    assert said(layer, "typed_edges", False) == entry.typed_edges
+    # Heads that share keys have no codes of their own.
+    assert said(layer, "typed_edges", False) == (entry.typed_edges and isinstance(layer, entry.load()))
 
 
 def test_the_map_of_values_is_one_of_the_maps(entry_and_layer):
@@ -40,7 +46,7 @@ def test_every_layer_of_ours_says_how_far_it_looks_and_whether_it_is_certified(e
 def test_an_entry_that_says_nothing_has_nothing():
     entry = catalog.LayerEntry("a layer")
     assert (entry.attention, entry.linear_maps, entry.value_map, entry.linear_skip) == (None, False, False, False)
-    assert not entry.closed and not entry.typed_edges
+    assert not entry.closed and not entry.typed_edges and not entry.shared
 
 
 def test_models_with():
@@ -50,3 +56,4 @@ def test_models_with():
     assert catalog.models_with("linear_skip") == ["gt", "sage"]
     assert catalog.models_with("typed_edges") == ["gt"]
     assert catalog.models_with("closed") == ["aero", "diffusion"]
+    assert catalog.models_with("shared") == ["gt"]

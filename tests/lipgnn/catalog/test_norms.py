@@ -38,7 +38,7 @@ def test_unknown_norms_are_refused_with_the_list(norm):
 @pytest.mark.parametrize("name", catalog.SCORE_NORMS)
 def test_what_an_entry_says_of_a_score_norm_is_what_its_class_says(name):
     entry = catalog.SCORE_NORMS[name]
-    assert set(entry.attention) <= {catalog.ADDITIVE, catalog.DOT_PRODUCT, catalog.DYNAMIC}
+    assert set(entry.attention) <= {catalog.ADDITIVE, catalog.DOT_PRODUCT, catalog.DYNAMIC, catalog.SHARED_PRODUCT}
     for attention in entry.attention:
         norm = score_norm(name, attention, kappa=2.0)
         assert attention in norm.attention

@@ -73,13 +73,18 @@ class TestTheFasterProduct:
         x, weight = drawn(ROWS, IN), drawn(OUT, IN)
         affine(x[:10], weight, None, "auto")
         affine(x.double(), weight.double(), None, "auto")
-        affine(x.unsqueeze(0), weight, None, "auto")
         affine(x, weight, None, "dgl")
         with torch.autocast("cpu", dtype=torch.bfloat16):
             assert affine(x, weight, None, "auto").dtype == torch.bfloat16
         assert not seen
         affine(x, weight, None, "auto")
         assert seen
+
+    def test_takes_rows_of_any_arrangement(self, seen):
+        x, weight = drawn(ROWS, IN), drawn(OUT, IN)
+        found = affine(x.unflatten(0, (2, -1)), weight, None, "auto")
+        torch.testing.assert_close(found.flatten(0, 1), linear(x, weight), rtol=1e-4, atol=1e-4)
+        assert seen and found.shape == (2, ROWS // 2, OUT)
 
 
 @compiled

@@ -99,5 +99,5 @@ def test_one_graph_serves_all_blocks_and_a_list_each(graph, neighbourhood):
     assert targets_of(graph, x) is x
     assert len(targets_of(hops[1], x)) == hops[1].targets
     conv = GATConv(2, 2, 1)
-    assert convolve(conv, graph, x).shape == (30, 1, 2)
+    assert convolve(conv, graph, x).shape == (30, 2)
     assert convolve(GGNNConv(2, 2), hops[1], x[: hops[1].graph.num_nodes()]).shape == (hops[1].targets, 2)

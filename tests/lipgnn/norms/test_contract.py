@@ -21,6 +21,8 @@ def scores(norm, attention, graph, x):
     """The scores of all edges, from features (N, 2, 3)."""
     if attention == catalog.DOT_PRODUCT:
         return norm(graph, x, x.sin(), x.cos())
+    if attention == catalog.SHARED_PRODUCT:
+        return norm(graph, x[:, 0], x[:, 1].sin(), x.cos(), torch.tensor([[1.0, -2.0, 0.0], [0.5, 0.0, 3.0]]).to(x))
     sources, targets = graph.edges()
     raw = (x[sources] + 2 * x[targets]).sum(dim=-1, keepdim=True)
     if attention == catalog.DYNAMIC:

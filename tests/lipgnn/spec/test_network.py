@@ -4,7 +4,7 @@ import pytest
 
 from lipgnn.errors import UsageError
 from lipgnn.spec.network import NetworkSpec
-from lipgnn.spec.run import FIELDS, RunSpec
+from lipgnn.spec.run import FIELDS, RunSpec, is_neutral
 
 NAMES = [field.name for field in fields(NetworkSpec)]
 
@@ -31,6 +31,16 @@ def test_what_follows_from_the_options():
 
 def test_a_weight_norm_has_one_spelling():
     assert NetworkSpec(weight_norm="fix:4.00/L") == NetworkSpec(weight_norm="fix:4/L")
+
+
+def test_head_sharing_has_one_spelling():
+    assert NetworkSpec(model="gt", head_sharing="gqa:1") == NetworkSpec(model="gt", head_sharing="mqa")
+    assert NetworkSpec(model="gt", head_sharing="gqa:02").head_sharing == "gqa:2"
+
+
+@pytest.mark.parametrize("name, value", [("head_sharing", "none"), ("shared_dim", 0), ("mixing_init", "normal")])
+def test_runs_without_shared_heads_have_the_ids_that_they_had_before_there_were_any(name, value):
+    assert is_neutral(name, value) and getattr(RunSpec(), name) == value
 
 
 def test_what_keeps_no_activations_cannot_keep_fewer():

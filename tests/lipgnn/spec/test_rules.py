@@ -2,7 +2,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from lipgnn.catalog import SCORE_NORMS
+from lipgnn.catalog import DOT_PRODUCT, SCORE_NORMS, ScoreNormEntry
 from lipgnn.errors import UsageError
 from lipgnn.spec.network import NetworkSpec
 from lipgnn.spec.rules import check_batches, check_network, check_recomputation
@@ -11,6 +11,10 @@ from lipgnn.spec.run import RunSpec
 PLAIN = {
     "model": "gat",
     "hidden": 8,
+    "heads": 4,
+    "head_sharing": "none",
+    "shared_dim": 0,
+    "mixing_init": "normal",
     "activation": "relu",
     "encoder_activation": "none",
     "layer_dropout": 0.0,
@@ -55,6 +59,31 @@ REFUSED = [
     ({"stack": "reversible", "mlp": "2x"}, "no MLPs"),
     ({"stack": "reversible", "norm_place": "sum"}, "cannot be inverted"),
 ]
+_SHARED = {"model": "gt", "head_sharing": "collab"}
+REFUSED_SHARING = [
+    ({"head_sharing": "collab"}, "model 'gat' cannot share queries and keys: its scores are sums"),
+    ({"model": "gat-sep", "head_sharing": "mqa"}, "'gat-sep' cannot share queries and keys: its scores are sums"),
+    ({"model": "gatv2", "head_sharing": "gqa:2"}, "'gatv2' cannot share .* pass a LeakyReLU before their product"),
+    ({"model": "gcn", "head_sharing": "collab"}, "'gcn' cannot share queries and keys: it has no attention scores"),
+    ({"model": "gt", "shared_dim": 8}, "it is 8 while they share none"),
+    ({"model": "gt", "mixing_init": "block"}, "which those of --head-sharing none do not"),
+    ({"model": "gt", "head_sharing": "mqa", "mixing_init": "block"}, "which those of --head-sharing mqa do not"),
+    ({"model": "gt", "head_sharing": "most"}, "head_sharing must be none, collab, mqa or gqa:G"),
+    (_SHARED | {"shared_dim": 33}, "at most heads × hidden = 32, got 33"),
+    (_SHARED | {"shared_dim": 10, "mixing_init": "block"}, "there are 10 for 4 heads"),
+    (_SHARED | {"stack": "reversible", "shared_dim": 7}, "splits shared keys in two as well, and shared_dim is 7"),
+    (_SHARED | {"stack": "reversible", "shared_dim": 12, "mixing_init": "block"}, "there are 6 for 4 heads"),
+    ({"model": "gt", "head_sharing": "gqa:3"}, "needs groups of equally many heads, and heads is 4"),
+    ({"model": "gt", "head_sharing": "gqa:2", "shared_dim": 5}, "into 2 equal parts, and shared_dim is 5"),
+]
+SHARED = [
+    _SHARED,
+    _SHARED | {"norm": "lip"},
+    _SHARED | {"shared_dim": 32, "mixing_init": "block"},
+    _SHARED | {"shared_dim": 10, "stack": "reversible"},
+    {"model": "gt", "head_sharing": "mqa", "shared_dim": 5},
+    {"model": "gt", "head_sharing": "gqa:2", "shared_dim": 6, "norm": "lip"},
+]
 
 ALONE = PLAIN | {"model": "aero", "residual": "none", "activation": "none"}
 NOT_BETWEEN = [
@@ -77,7 +106,7 @@ def test_nothing_acts_between_layers_that_pass_on_more_than_features(others):
     assert caught.value.hint.startswith("Use --")
 
 
-@pytest.mark.parametrize("others, problem", REFUSED)
+@pytest.mark.parametrize("others, problem", REFUSED + REFUSED_SHARING)
 def test_parts_that_do_not_go_together_are_refused(others, problem):
     with pytest.raises(UsageError, match=problem) as caught:
         check_network(SimpleNamespace(**(PLAIN | others)))
@@ -85,15 +114,23 @@ def test_parts_that_do_not_go_together_are_refused(others, problem):
 
 
 @pytest.mark.parametrize("kind", [RunSpec, NetworkSpec])
-@pytest.mark.parametrize("others, problem", REFUSED)
+@pytest.mark.parametrize("others, problem", REFUSED + REFUSED_SHARING)
 def test_runs_and_networks_are_held_to_it(kind, others, problem):
     with pytest.raises(UsageError, match=problem):
         kind(**(PLAIN | others))
 
 
-@pytest.mark.parametrize("change", [{}, *({"norm": name} for name in SCORE_NORMS), {"stack": "reversible"}])
+@pytest.mark.parametrize("change", [{}, *({"norm": name} for name in SCORE_NORMS), {"stack": "reversible"}, *SHARED])
 def test_parts_that_go_together_are_not_refused(change):
     check_network(SimpleNamespace(**(PLAIN | change)))
+
+
+def test_a_norm_must_know_scores_of_shared_queries_and_keys(monkeypatch):
+    entry = ScoreNormEntry("a norm of heads apart", implementations={DOT_PRODUCT: "nowhere:Nothing"})
+    monkeypatch.setitem(SCORE_NORMS, "apart", entry)
+    check_network(SimpleNamespace(**(PLAIN | {"model": "gt", "norm": "apart", "head_sharing": "mqa"})))
+    with pytest.raises(UsageError, match="is of dot-product scores, and those of model 'gt' are shared-product"):
+        check_network(SimpleNamespace(**(PLAIN | _SHARED | {"norm": "apart"})))
 
 
 @pytest.mark.parametrize("others", [others for others, _ in REFUSED if len(others) == 2])

@@ -18,8 +18,8 @@ CHOICES = [name for name, field in FIELDS.items() if "choices" in field.metadata
 def test_the_fields_are_those_of_the_contract_group_by_group():
     groups = {
         "data": "dataset split missing features metric",
-        "network": "model layers hidden heads activation encoder_activation bias skip mlp dropout layer_dropout "
-        "dropout_from attn_dropout edge_dropout",
+        "network": "model layers hidden heads head_sharing shared_dim mixing_init activation encoder_activation bias "
+        "skip mlp dropout layer_dropout dropout_from attn_dropout edge_dropout",
         "depth and norms": "norm kappa norm_place weight_norm residual alpha beta jk init stack",
         "training": "lr weight_decay layer_weight_decay clip schedule batch_size fanout eval_every epochs patience "
         "select seed dtype",
@@ -162,6 +162,7 @@ _DATA_OF_TASK = {
 }
 # These have values that not every run can have.
 _BOUND_TO_OTHERS = ("weight_norm", "norm", "model", "skip", "layer_weight_decay", "horizon", "transitions")
+_BOUND_TO_OTHERS += ("head_sharing", "shared_dim", "mixing_init")
 
 
 @given(st.sampled_from([name for name in FIELDS if name not in (*HOW, *_BOUND_TO_OTHERS)]), st.integers(2, 10**6))
@@ -190,6 +191,13 @@ def test_a_horizon_and_transitions_are_part_of_the_run():
         RunSpec(**base, **more).run_id("f") for more in ({}, {"horizon": "shortest:1.1"}, {"transitions": "learned"})
     }
     assert len(ids) == 3
+
+
+def test_shared_heads_are_part_of_the_run():
+    shared = {"model": "gt", "head_sharing": "collab"}
+    different = [{"model": "gt"}, shared, shared | {"shared_dim": 8}, shared | {"mixing_init": "block"}]
+    different += [shared | {"head_sharing": kind} for kind in ("mqa", "gqa:2", "gqa:4")]
+    assert len({RunSpec(**values).run_id("f") for values in different}) == len(different)
 
 
 def test_a_skip_and_a_weight_norm_are_part_of_the_run_whatever_their_spelling():
