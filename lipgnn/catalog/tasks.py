@@ -73,7 +73,7 @@ def _cost(description: str) -> MeasureEntry:
 
 
 # Those of task paths (Cordonnier & Loukas 2019), each a mean over windows or over decisions.
-MEASURES: dict[str, MeasureEntry] = {
+PATH_MEASURES: dict[str, MeasureEntry] = {
     "target_probability": MeasureEntry("the probability of the nodes of the true target"),
     "precision_top1": MeasureEntry("whether the most probable node is one of the target's"),
     "precision_top5": MeasureEntry("whether one of the five most probable nodes is one of the target's"),
@@ -82,6 +82,14 @@ MEASURES: dict[str, MeasureEntry] = {
     "path_nll": _cost("the negative log-likelihood of a true path"),
     "path_nll_deg3": _cost("the same of first edges and of nodes with more than two out-edges"),
 }
+
+# Those of task images, by the metric of the run.
+IMAGE_MEASURES: dict[str, MeasureEntry] = {
+    "turned_score": MeasureEntry("the mean score of images turned by 90, 180 and 270 degrees"),
+    "mirrored_score": MeasureEntry("the score of mirrored images"),
+}
+
+MEASURES = {**PATH_MEASURES, **IMAGE_MEASURES}
 
 AUTO_METRIC = "auto"
 """In the place of a metric: the one that the data set, or else its task, says."""

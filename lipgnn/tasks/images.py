@@ -101,6 +101,12 @@ class Images(Task):
 
         return nn.functional.cross_entropy(logits, labels)
 
+    def final_measures(self, spec: RunSpec, network: ImageNetwork, batches: ImageBatches) -> dict[str, float]:
+        """The scores of turned and of mirrored images."""
+        from lipgnn.tasks.rotations import measures_of
+
+        return measures_of(spec, network, batches)
+
     def rotations(
         self, spec: RunSpec, dataset: ImageDataset, network: ImageNetwork, batches: ImageBatches
     ) -> dict[str, FurtherTable]:

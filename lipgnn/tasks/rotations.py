@@ -25,7 +25,7 @@ def tables_of(
     spec: RunSpec, dataset: ImageDataset, network: ImageNetwork, batches: ImageBatches
 ) -> dict[str, FurtherTable]:
     """The tables of an evaluation: `rotations`, scores of the test part, and `equivariance`, errors by layer."""
-    moved = {name: logits_of_moved(network, batches, order) for name, order in pixel_orders(dataset.side).items()}
+    moved = logits_by_move(network, batches)
     labels = batches.labels[batches.parts["test"]]
     upright = next(iter(moved.values())).argmax(dim=1)
     rows = [
@@ -46,7 +46,7 @@ def tables_of(
         "rotations": FurtherTable(f"Test, {len(labels)} images turned and mirrored", rows, notes=notes),
         "equivariance": FurtherTable(
             "Equivariance error by layer",
-            errors_by_layer(spec, dataset.side, network, batches),
+            errors_by_layer(spec, network, batches),
             notes=[
                 "An error is the largest |difference| between the features of a moved image and the moved features of "
                 f"the image, divided by the largest |feature|, of {min(COMPARED, len(labels))} test images."
@@ -62,15 +62,28 @@ def pixel_orders(side: int) -> dict[str, torch.Tensor]:
     return {name: torch.tensor(sources[number], device="cpu") for name, number in MOVES.items()}
 
 
-@torch.no_grad()
-def logits_of_moved(network: ImageNetwork, batches: ImageBatches, order: torch.Tensor) -> torch.Tensor:
-    """The output for all images of the test part, moved, (N, C)."""
-    parts = [network(batch.graph, batch.features[order.to(batch.features.device)]) for batch in _test(batches)]
-    return torch.cat(parts)
+def measures_of(spec: RunSpec, network: ImageNetwork, batches: ImageBatches) -> dict[str, float]:
+    """IMAGE_MEASURES of the test part."""
+    labels = batches.labels[batches.parts["test"]]
+    scores = {name: SCORES[spec.metric](own, labels).item() for name, own in logits_by_move(network, batches).items()}
+    turned = [score for name, score in scores.items() if name not in ("upright", "mirrored")]
+    return {"turned_score": sum(turned) / len(turned), "mirrored_score": scores["mirrored"]}
 
 
 @torch.no_grad()
-def errors_by_layer(spec: RunSpec, side: int, network: ImageNetwork, batches: ImageBatches) -> list[dict[str, Any]]:
+def logits_by_move(network: ImageNetwork, batches: ImageBatches) -> dict[str, torch.Tensor]:
+    """The output for all images of the test part, (N, C), moved in every way."""
+    found: dict[str, list[torch.Tensor]] = {}
+    orders = pixel_orders(batches.side)
+    for batch in batches.of(batches.parts["test"]):
+        for name, order in orders.items():
+            moved = batch.features[order.to(batch.features.device)]
+            found.setdefault(name, []).append(network(batch.graph, moved))
+    return {name: torch.cat(parts) for name, parts in found.items()}
+
+
+@torch.no_grad()
+def errors_by_layer(spec: RunSpec, network: ImageNetwork, batches: ImageBatches) -> list[dict[str, Any]]:
     """A row for every layer, and one for the logits: the error of every move but that which leaves all in place.
 
     What a network computes of a moved image, at the place to which the move brings a node (i, h), is compared with what
@@ -79,9 +92,9 @@ def errors_by_layer(spec: RunSpec, side: int, network: ImageNetwork, batches: Im
     batch = batches.batch(batches.parts["test"][:COMPARED])
     upright = list(_features(network, batch.graph, batch.features))
     errors = {}
-    for name, order in list(pixel_orders(side).items())[1:]:
+    for name, order in list(pixel_orders(batches.side).items())[1:]:
         moved = _features(network, batch.graph, batch.features[order.to(batch.features.device)])
-        places = node_places(spec.group, side, MOVES[name]).to(batch.features.device)
+        places = node_places(spec.group, batches.side, MOVES[name]).to(batch.features.device)
         *layers, logits = zip(moved, upright, strict=True)
         errors[name] = [*(_error(found.index_select(0, places), own) for found, own in layers), _error(*logits)]
     names = [*range(1, len(upright)), "logits"]
@@ -115,16 +128,12 @@ def looks_of(spec: RunSpec, network: ImageNetwork, batches: ImageBatches, number
     size, pixels = network.elements, batches.product.action.points
     cells = (targets % size) * pixels + sources // size
     shares = weights.new_zeros(size * pixels).index_add(0, cells.long(), weights) / pixels
-    side = round(pixels**0.5)
+    side = batches.side
     return {
         "image": batches.pixels[item].view(side, side).cpu().numpy(),
         "label": int(batches.labels[item]),
         "looks": dict(zip(words_of(spec.group), shares.view(size, side, side).cpu().numpy(), strict=True)),
     }
-
-
-def _test(batches: ImageBatches) -> Iterator[Any]:
-    return batches.of(batches.parts["test"])
 
 
 def _features(network: ImageNetwork, graph: dgl.DGLGraph, x: torch.Tensor) -> Iterator[torch.Tensor]:

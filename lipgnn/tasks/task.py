@@ -167,6 +167,15 @@ class Task:
         """Further numbers of its predictions, by names of `lipgnn.catalog.MEASURES`; shapes as `loss`."""
         return {}
 
+    def final_measures(self, spec: RunSpec, network: DeepGNN, batches: Batches) -> dict[str, float]:
+        """Such numbers that need the network, of the test part; computed once, with the weights selected.
+
+        Parameters
+        ----------
+        network : in evaluation mode, on the device of the batches.
+        """
+        return {}
+
     def rotations(
         self, spec: RunSpec, dataset: TaskData, network: DeepGNN, batches: Batches
     ) -> dict[str, FurtherTable]:

@@ -26,6 +26,7 @@ class ImageBatches:
     shares_forward = False
 
     def __init__(self, spec: RunSpec, dataset: ImageDataset, device: torch.device):
+        self.side = dataset.side
         self.product = graph_of(spec, dataset.side)
         self.graph = dgl_graph(self.product).to(device)
         masks = {part: torch.tensor(mask, device="cpu") for part, mask in dataset.split.parts.items()}

@@ -22,7 +22,7 @@ NORMS = ["none", *(name for name, entry in SCORE_NORMS.items() if DOT_PRODUCT in
 def errors_of(dataset, **options):
     """The largest error over layers and logits, for every move."""
     spec, network, batches = image_network(dataset, **options)
-    rows = errors_by_layer(spec, dataset.side, network, batches)
+    rows = errors_by_layer(spec, network, batches)
     return {name: max(row[name] for row in rows) for name in rows[0] if name != "layer"}
 
 
@@ -73,7 +73,7 @@ def test_mirror_has_its_own_axis_alone():
 def test_z2_violates_all_of_them():
     """E2's teeth."""
     spec, network, batches = image_network(random_images(), group="z2")
-    *_, logits = errors_by_layer(spec, 5, network, batches)
+    *_, logits = errors_by_layer(spec, network, batches)
     assert logits.pop("layer") == "logits"
     assert set(logits) == set(MOVES) - {"upright"} and min(logits.values()) > BROKEN
 

@@ -5,6 +5,7 @@ import json
 import pytest
 from pictures import write_idx_folder
 
+from lipgnn.catalog import IMAGE_MEASURES
 from lipgnn.errors import UsageError
 from lipgnn.spec.sources import command_for, resolve
 from lipgnn.tasks import find_task, identify, load, task_of
@@ -50,7 +51,7 @@ def test_options_that_contradict_are_refused(options, refusal):
 def test_a_reach_larger_than_the_image_is_refused_before_anything_is_written(invoke, tmp_path):
     code, _, err = invoke("train", "--dataset", "digits", "--reach", 8)
     assert code == 2 and "--reach 8 is larger than an image of 8 × 8 pixels" in err
-    assert not (tmp_path / "results").exists()
+    assert not list((tmp_path / "results").rglob("*.json"))
     with pytest.raises(UsageError, match="--reach 4 is larger"):
         measured(resolve({"dataset": "digits:4", "reach": 4}, {}).spec, load("digits:4"))
 
@@ -60,7 +61,11 @@ def test_every_group_trains(invoke, group):
     words = [f"--{name}={value}" for name, value in SMALL.items()]
     code, out, err = invoke("train", *words, "--group", group, "-q", "--json")
     assert code == 0, err
-    assert json.loads(out)["metric"] == "accuracy"
+    result = json.loads(out)
+    assert result["metric"] == "accuracy"
+    same = {"z2": (), "mirror": ("mirrored_score",), "p4": ("turned_score",)}.get(group, tuple(IMAGE_MEASURES))
+    assert all(result[name] == pytest.approx(result["test_score"]) for name in same)
+    assert all(0 <= result[name] <= 1 for name in IMAGE_MEASURES)
 
 
 @pytest.mark.parametrize("command", ["diagnose", "evaluate --certify"])
@@ -70,4 +75,5 @@ def test_what_is_of_nodes_is_refused_in_one_sentence(invoke, tmp_path, command):
     (run,) = (tmp_path / "results" / "runs").iterdir()
     name, *more = command.split()
     code, _, err = invoke(name, run, *more)
-    assert code == 2 and ("are of images" in err or "images are many" in err)
+    assert code == 2, err
+    assert "are of images" in err or "images are many" in err

@@ -7,7 +7,7 @@ from pictures import image_network, random_images
 
 from lipgnn.groups.grid import MOVES
 from lipgnn.runtime import EDGE_TYPE
-from lipgnn.tasks.rotations import errors_by_layer, looks_of, node_places, tables_of
+from lipgnn.tasks.rotations import errors_by_layer, looks_of, measures_of, node_places, tables_of
 
 
 def turned(images, name):
@@ -32,13 +32,16 @@ def test_scores_are_those_of_images_turned_by_numpy(group):
         assert row["other_answers"] == (found != answers["upright"]).sum()
     members = {"z2": 1, "p4": 4, "p4m": 5}[group]
     assert [row["in_group"] for row in rows] == [True] * members + [False] * (5 - members)
+    scores = [row["score"] for row in rows]
+    measures = measures_of(spec, network, batches)
+    assert measures == pytest.approx({"turned_score": sum(scores[1:4]) / 3, "mirrored_score": scores[4]})
     # E7: to the last image.
     assert [row["other_answers"] for row in rows][:members] == [0] * members
 
 
 def test_errors_name_every_layer_and_the_logits():
     spec, network, batches = image_network(random_images(), group="p4", layers=3)
-    rows = errors_by_layer(spec, 5, network, batches)
+    rows = errors_by_layer(spec, network, batches)
     assert [row["layer"] for row in rows] == [1, 2, 3, "logits"]
     assert all(row["180 degrees"] < 1e-10 < 1e-3 < row["mirrored"] for row in rows)
 
@@ -48,7 +51,7 @@ def test_an_error_of_one_layer_is_found_there():
     spec, network, batches = image_network(random_images(), group="p4", layers=2)
     types = batches.graph.edata[EDGE_TYPE]
     batches.graph.edata[EDGE_TYPE] = types[torch.randperm(len(types), generator=torch.Generator().manual_seed(0))]
-    rows = errors_by_layer(spec, 5, network, batches)
+    rows = errors_by_layer(spec, network, batches)
     assert min(row["90 degrees"] for row in rows) > 1e-3
 
 
