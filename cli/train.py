@@ -105,11 +105,14 @@ def _run(resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: boo
     """Train with progress on stderr; returns the result."""
     from lipgnn.files import ensure_writable
     from lipgnn.tasks import load
+    from lipgnn.tasks.typed import unused_types
 
     spec = resolved.spec
     for caution in () if quiet else cautions([spec.dataset]):
         console.note(f"Note: {caution}")
     dataset = load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
+    if not quiet and (caution := unused_types(spec, dataset)):
+        console.note(f"Note: {caution}")
     ensure_writable(store.root)
 
     from lipgnn.training.loop import Finished, Started, train

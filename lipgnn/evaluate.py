@@ -16,6 +16,7 @@ from lipgnn.tasks import FurtherTable, Task, TaskData, find_task, load
 from lipgnn.tasks.batches import logits_of
 from lipgnn.tasks.official import official_scores
 from lipgnn.tasks.saved import SavedModel
+from lipgnn.tasks.typed import tells_types_apart
 
 
 @dataclass(frozen=True)
@@ -134,11 +135,23 @@ def _check_shape(saved: SavedModel, dataset: TaskData) -> None:
             f"The model was trained on {saved.spec.dataset!r}, and data set {dataset.name!r} is of another kind.",
             "Evaluate it on a data set of the same shape.",
         )
-    if saved.shape != dataset.shape:
+    _check_types(saved, dataset)
+    if saved.shape[:2] != dataset.shape[:2]:
         raise DataError(
             f"The model takes {saved.shape[0]} features and {saved.shape[1]} classes; data set {dataset.name!r} has "
             f"{dataset.shape[0]} and {dataset.shape[1]}.",
             "Evaluate it on a data set of the same shape.",
+        )
+
+
+def _check_types(saved: SavedModel, dataset: TaskData) -> None:
+    """Refuse types of edges that the model has no codes for; one that does not tell them apart takes any."""
+    own, given = (shape[2] if len(shape) > 2 else 0 for shape in (saved.shape, dataset.shape))
+    if own != given and tells_types_apart(saved.spec):
+        raise DataError(
+            f"The model is for {own} types of edges, that of the self-loops among them, and data set {dataset.name!r} "
+            f"has {given}.",
+            "Evaluate it on a data set with the same types of edges.",
         )
 
 

@@ -13,6 +13,9 @@ from cli.options import debug_option, json_option
 from lipgnn.catalog import DATASETS, FetchedEntry, cautions, dataset_entry
 from lipgnn.errors import DataError
 
+# Of a graph with more types of edges the others are only counted.
+_MOST_TYPES = 8
+
 
 @click.command("list")
 @json_option
@@ -97,6 +100,7 @@ def _show_nodes(name: str, facts: dict[str, Any]) -> None:
             f"{facts['edges']:,} {kind} ({facts['edges_listed']:,} listed, {facts['duplicates']:,} repeated, "
             f"{facts['self_loops']:,} self-loops; one self-loop a node is added)",
         ),
+        *([("edge types", _type_text(facts["edge_types"]))] if "edge_types" in facts else []),
         ("features", _feature_text(facts)),
         ("homophily", console.cell(facts["homophily"])),
         ("components", f"{facts['components']:,}, the largest with {facts['largest_component']:,} nodes"),
@@ -173,6 +177,13 @@ def available() -> Iterator[tuple[str, str, str]]:
             yield name, entry.origin, entry.description
     for name, place in cached():
         yield name, str(place), DATASETS[name].description if name in DATASETS else ""
+
+
+def _type_text(counts: list[int]) -> str:
+    shown = ", ".join(f"{count:,} of type {kind}" for kind, count in enumerate(counts[:_MOST_TYPES]))
+    left = len(counts) - _MOST_TYPES
+    rest = f", and {left:,} more" if left > 0 else ""
+    return f"{len(counts):,}: {shown}{rest}; the added self-loops are of one of their own"
 
 
 def _feature_text(facts: dict[str, Any]) -> str:

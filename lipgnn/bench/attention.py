@@ -44,7 +44,7 @@ class AttentionComparison(Comparison):
         self.choice, self.topology, self.shape, self.norms = choice, topology, shape, norms
         self.template = Measurement(
             bench="attention",
-            graph=topology.name,
+            graph=topology.name + (f", {shape.edge_types} edge types" if shape.edge_types else ""),
             nodes=topology.num_nodes,
             edges=topology.edges.shape[1],
             heads=shape.heads,

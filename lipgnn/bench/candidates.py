@@ -50,6 +50,7 @@ def _edge_part(inputs: Inputs, norm: str | None, *, is_fused: bool) -> Step:
 def _fused_forward(inputs: Inputs, layer: nn.Module) -> Callable[[], torch.Tensor]:
     common: dict[str, Any] = {"kappa": layer.norm and layer.norm.kappa, "dropout": 0.0, "seed": 0}
     if inputs.shape.model == "gt":
+        common["codes"] = layer.edge_type
         return lambda: fused.dot_product(inputs.graph, *inputs.z_fused, **common)
     compute = fused.additive if inputs.shape.model == "gat" else fused.dynamic
     common["negative_slope"] = layer.leaky_relu.negative_slope
@@ -57,8 +58,9 @@ def _fused_forward(inputs: Inputs, layer: nn.Module) -> Callable[[], torch.Tenso
 
 
 def _attention_vectors(layer: nn.Module) -> Tensors:
-    """Those of gat are two, that of gatv2 is one, and gt has none."""
-    return tuple(parameter for name, parameter in layer.named_parameters() if name in ("attn", "attn_l", "attn_r"))
+    """Those of gat are two, that of gatv2 is one, and gt has none but the codes of types of edges."""
+    own = ("attn", "attn_l", "attn_r", "edge_type")
+    return tuple(parameter for name, parameter in layer.named_parameters() if name in own)
 
 
 def _dgl_forward(inputs: Inputs, layer: nn.Module) -> Callable[[], torch.Tensor]:

@@ -13,8 +13,9 @@ from lipgnn.bench.graphs import Topology
 from lipgnn.catalog import MODELS, NO_NORM
 from lipgnn.kernels import fused
 from lipgnn.kernels.adjacency import Adjacency
+from lipgnn.kernels.edge_types import TypedEdges
 from lipgnn.nn import GATConv, GATv2Conv, TransformerConv
-from lipgnn.runtime import dgl
+from lipgnn.runtime import EDGE_TYPE, dgl
 from lipgnn.spec.run import FIELDS
 
 Tensors = tuple[torch.Tensor, ...]
@@ -30,11 +31,13 @@ class Shape:
     ----------
     model : "gat", "gatv2" or "gt".
     heads, width : H and D; the input of a whole layer is H·D wide, as in a deep stack.
+    edge_types : how many types the edges have, drawn for each at random; of gt alone, and 0 for none.
     """
 
     model: str
     heads: int
     width: int
+    edge_types: int = 0
 
     @property
     def kappa(self) -> float:
@@ -58,6 +61,12 @@ class Inputs:
         self.generator = torch.Generator(CPU).manual_seed(0)
         self.nodes, self.channels = topology.num_nodes, shape.heads * shape.width
         make_ready(self.graph)
+        if shape.edge_types:
+            count = self.graph.num_edges()
+            self.graph.edata[EDGE_TYPE] = torch.randint(
+                shape.edge_types, (count,), generator=self.generator, device=CPU
+            )
+            TypedEdges.of(self.graph, shape.edge_types)
 
     @cached_property
     def x(self) -> torch.Tensor:
@@ -91,7 +100,8 @@ class Inputs:
         shape = self.shape
         kind = {"gat": GATConv, "gatv2": GATv2Conv, "gt": TransformerConv}[shape.model]
         score = None if norm == NO_NORM else norm
-        return kind(self.channels, shape.width, shape.heads, norm=score, kappa=shape.kappa, kernel=kernel)
+        types = {"edge_types": shape.edge_types} if shape.edge_types else {}
+        return kind(self.channels, shape.width, shape.heads, norm=score, kappa=shape.kappa, kernel=kernel, **types)
 
     def in_fused_order(self, z: torch.Tensor) -> torch.Tensor:
         """(N, H, D) with the heads next to each other in memory where the fused kernel likes them so."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -10,7 +10,7 @@ import numpy as np
 from scipy import sparse
 
 from lipgnn.datasets.features import transform
-from lipgnn.datasets.prepare import fingerprint, prepare_edges
+from lipgnn.datasets.prepare import fingerprint, prepare_edges, prepare_types
 from lipgnn.datasets.source import Features, Source, Split, damaged
 from lipgnn.datasets.spectral import substitute
 
@@ -33,10 +33,12 @@ class Dataset:
     Attributes
     ----------
     source : the data as its authors give it.
-    edges : (2, E) int64, each edge once, one self-loop a node, ordered by target and source.
+    edges : (2, E) int64, each edge once, one self-loop a node, ordered by target and source; where edges have types,
+        once for each of its types.
     features_array : (N, F) float32 after substitution, row normalization and erasure.
     split : the chosen masks.
     fingerprint : 16 hex digits of the data and the split, whatever the feature options.
+    edge_types : (E,) int64, the types of the edges, of which that of the self-loops is the last; None without types.
     """
 
     source: Source
@@ -44,6 +46,7 @@ class Dataset:
     features_array: Features
     split: Split
     fingerprint: str
+    edge_types: np.ndarray | None = None
 
     @property
     def name(self) -> str:
@@ -58,9 +61,15 @@ class Dataset:
         return self.features_array.shape[1]
 
     @property
-    def shape(self) -> tuple[int, int]:
-        """The numbers of features and of classes, for which a network is made."""
-        return self.num_features, self.num_classes
+    def shape(self) -> tuple[int, ...]:
+        """The numbers of features and of classes, for which a network is made; and of types of edges, if there are."""
+        types = () if self.edge_types is None else (self.num_edge_types,)
+        return self.num_features, self.num_classes, *types
+
+    @property
+    def num_edge_types(self) -> int:
+        """How many types of edges there are, that of the added self-loops among them; 0 where edges have no types."""
+        return 0 if self.edge_types is None else self.source.num_edge_types + 1
 
     @property
     def num_classes(self) -> int:
@@ -81,11 +90,14 @@ class Dataset:
 
     @cached_property
     def graph(self) -> Any:
-        """The DGL graph, with self-loops."""
-        from lipgnn.runtime import dgl
+        """The DGL graph, with self-loops, and with the types of its edges where they have such."""
+        from lipgnn.runtime import EDGE_TYPE, dgl
 
         sources, targets = (_tensor(row) for row in self.edges)
-        return dgl.graph((sources, targets), num_nodes=self.num_nodes)
+        graph = dgl.graph((sources, targets), num_nodes=self.num_nodes)
+        if self.edge_types is not None:
+            graph.edata[EDGE_TYPE] = _tensor(self.edge_types)
+        return graph
 
     @cached_property
     def features(self) -> torch.Tensor:
@@ -136,13 +148,15 @@ def prepare(source: Source, split: Split, *, features: str = "raw", missing: flo
     """
     edges = prepare_edges(source)
     if features == "svd":
-        given = substitute(edges, source.num_nodes)
+        # Made from who is joined to whom, once, whatever the types.
+        simple = edges if source.edge_types is None else prepare_edges(replace(source, edge_types=None))
+        given = substitute(simple, source.num_nodes)
     elif source.num_features:
         given = source.features
     else:
         raise damaged(source.origin or source.name, "it comes without node features", NO_FEATURES)
     transformed = transform(given, split, option=features, missing=missing)
-    return Dataset(source, edges, transformed, split, fingerprint(source, edges, split))
+    return Dataset(source, edges, transformed, split, fingerprint(source, edges, split), prepare_types(source))
 
 
 def _tensor(array: np.ndarray) -> torch.Tensor:

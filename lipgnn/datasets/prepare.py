@@ -21,17 +21,41 @@ def prepare_edges(source: Source) -> np.ndarray:
     Undirected edges are there in both directions. The order, by target and then source, does not depend on the
     order in the file. Layers rely on the self-loops: no node is without a neighbour.
     """
-    loops = np.arange(source.num_nodes)
-    listed = source.edges[:, source.edges[0] != source.edges[1]]
+    return _prepared(source)[0]
+
+
+def prepare_types(source: Source) -> np.ndarray | None:
+    """The types of the edges of `prepare_edges`, (E,) int64; None where the data has none.
+
+    Both directions of an undirected edge are of its type. Edges of several types between the same nodes are several
+    edges, in the order of their types; one that repeats another of its type is left out. Listed self-loops are left
+    out as well, whatever their type, and those that are added are of a type of their own, the last.
+    """
+    return _prepared(source)[1]
+
+
+def _prepared(source: Source) -> tuple[np.ndarray, np.ndarray | None]:
+    loops, others = np.arange(source.num_nodes), source.edges[0] != source.edges[1]
+    listed = source.edges[:, others]
     if not source.directed:
         listed = np.concatenate([listed, listed[::-1]], axis=1)
     sources, targets = np.concatenate([listed, np.stack([loops, loops])], axis=1)
-    pairs = np.unique(targets * source.num_nodes + sources)
-    return np.stack([pairs % source.num_nodes, pairs // source.num_nodes])
+    pairs = targets * source.num_nodes + sources
+    if source.edge_types is None:
+        pairs, types = np.unique(pairs), None
+    else:
+        of_listed = np.tile(source.edge_types[others], 1 if source.directed else 2)
+        types = np.concatenate([of_listed, np.full(len(loops), source.num_edge_types)])
+        order = np.lexsort((types, pairs))
+        pairs, types = pairs[order], types[order]
+        first = np.ones(len(pairs), dtype=bool)
+        first[1:] = (np.diff(pairs) != 0) | (np.diff(types) != 0)
+        pairs, types = pairs[first], types[first]
+    return np.stack([pairs % source.num_nodes, pairs // source.num_nodes]), types
 
 
 def fingerprint(source: Source, edges: np.ndarray, split: Split) -> str:
-    """16 hex digits that change with the graph, the features, the labels or the split, and with nothing else.
+    """16 hex digits that change with the graph, its types of edges, features, labels or split, and with nothing else.
 
     Parameters
     ----------
@@ -42,7 +66,7 @@ def fingerprint(source: Source, edges: np.ndarray, split: Split) -> str:
     direction = "directed" if source.directed else "undirected"
     digest = hashlib.sha256(f"lipgnn-data-1;{direction};deduplicated;self-loops".encode())
     starts, columns, values = _csr_parts(source.features)
-    stored = (int(starts[-1]),)
+    stored, types = (int(starts[-1]),), prepare_types(source)
     for shape, pieces, dtype in (
         (edges.shape, [edges], "<i8"),
         ((2,), [np.array(source.features.shape)], "<i8"),
@@ -51,6 +75,7 @@ def fingerprint(source: Source, edges: np.ndarray, split: Split) -> str:
         (stored, values, "<f4"),
         (source.labels.shape, [source.labels], "<f4" if source.several_labels else "<i8"),
         *((mask.shape, [mask], "|b1") for mask in split.parts.values()),
+        *([] if types is None else [(types.shape, [types], "<i8")]),
     ):
         digest.update(f";{dtype}{shape}".encode())
         for piece in pieces:

@@ -18,6 +18,9 @@ UNKNOWN = -1
 MAX_EMPTY_CLASSES = 1000
 """There may be so many classes, or as many as there are nodes; the last layer has weights for each."""
 
+MAX_EMPTY_TYPES = 1000
+"""There may be so many types of edges, or as many as there are edges; every layer has weights for each."""
+
 
 @dataclass(frozen=True, eq=False)
 class Split:
@@ -67,6 +70,7 @@ class Source:
     features : (N, F) float32, dense or `scipy.sparse.csr_array`; F is 0 where the data comes without.
     labels : (N,) int64 class numbers, -1 where unknown; or (N, T) float32, the answers 0 and 1 to T tasks, NaN
         where unknown.
+    edge_types : (E,) int64, the types of the listed edges, from 0 on; None where they have none.
     splits : splits that come with the data, by name.
     class_names : a name per class or task, if known.
     origin : the file or folder it was read from, for error messages.
@@ -84,9 +88,10 @@ class Source:
     splits: dict[str, Split] = field(default_factory=dict)
     class_names: tuple[str, ...] | None = None
     origin: str = ""
+    edge_types: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        checks = (_features_problem, _edges_problem, _labels_problem, _splits_problem)
+        checks = (_features_problem, _edges_problem, _types_problem, _labels_problem, _splits_problem)
         for check in checks:
             if problem := check(self):
                 raise damaged(self.origin or self.name, problem)
@@ -107,6 +112,11 @@ class Source:
         if self.class_names is not None:
             return len(self.class_names)
         return int(self.labels.max()) + 1
+
+    @property
+    def num_edge_types(self) -> int:
+        """One more than the largest type of a listed edge; 0 where edges have no types."""
+        return 0 if self.edge_types is None else int(self.edge_types.max(initial=-1)) + 1
 
     @property
     def several_labels(self) -> bool:
@@ -143,6 +153,19 @@ def _edges_problem(source: Source) -> str | None:
         return f"edges are {edges.dtype} of shape {edges.shape}, not int64 of shape (2, edges)"
     if edges.size and (edges.min() < 0 or edges.max() > last):
         return f"an edge names node {edges.min() if edges.min() < 0 else edges.max()}, outside 0..{last}"
+    return None
+
+
+def _types_problem(source: Source) -> str | None:
+    types, count = source.edge_types, source.edges.shape[1]
+    if types is None:
+        return None
+    if types.shape != (count,) or types.dtype != np.int64:
+        return f"types of edges are {types.dtype} of shape {types.shape}, not int64 of shape ({count},), one for each"
+    if types.min(initial=0) < 0:
+        return f"an edge is of type {types.min()}, and types count from 0"
+    if source.num_edge_types > max(count, MAX_EMPTY_TYPES):
+        return f"type {types.max()} leaves most types without one of the {count} edges"
     return None
 
 

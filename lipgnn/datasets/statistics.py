@@ -10,7 +10,7 @@ from scipy import sparse
 from lipgnn.datasets.dataset import Dataset
 from lipgnn.datasets.images import choose_split
 from lipgnn.datasets.pictures import Pictures
-from lipgnn.datasets.prepare import prepare_edges
+from lipgnn.datasets.prepare import prepare_edges, prepare_types
 from lipgnn.datasets.source import UNKNOWN, Source, Split
 from lipgnn.datasets.trajectories import PathDataset
 
@@ -18,7 +18,8 @@ from lipgnn.datasets.trajectories import PathDataset
 def describe(data: Dataset | Source) -> dict[str, Any]:
     """Statistics of a data set as its authors give it, ready for JSON.
 
-    A duplicate is a listed edge that repeats an earlier one in the same direction; self-loops count once each.
+    A duplicate is a listed edge that repeats an earlier one in the same direction, of the same type where edges have
+    types; self-loops count once each.
     Where a node has several labels, a class is a task, its nodes are those whose answer is yes, and there is no
     homophily.
 
@@ -39,6 +40,7 @@ def describe(data: Dataset | Source) -> dict[str, Any]:
         "edges_listed": source.edges.shape[1],
         "duplicates": source.edges.shape[1] - distinct.shape[1],
         "self_loops": distinct.shape[1] - _links(distinct).shape[1],
+        **_types(source),
         "features": source.num_features,
         "feature_density": _density(source),
         "classes": _classes(source),
@@ -91,8 +93,18 @@ def _links(edges: np.ndarray) -> np.ndarray:
 def _distinct(source: Source) -> np.ndarray:
     """The listed edges, each once; by one number an edge, because numpy is slow at unique columns."""
     sources, targets = source.edges
-    pairs = np.unique(targets * source.num_nodes + sources)
-    return np.stack([pairs % source.num_nodes, pairs // source.num_nodes])
+    numbers, pairs = np.unique(targets * source.num_nodes + sources, return_inverse=True)
+    if source.edge_types is not None:
+        numbers = numbers[np.unique(pairs * source.num_edge_types + source.edge_types) // source.num_edge_types]
+    return np.stack([numbers % source.num_nodes, numbers // source.num_nodes])
+
+
+def _types(source: Source) -> dict[str, list[int]]:
+    """How many of the prepared edges, without self-loops, are of every type; nothing where edges have no types."""
+    if (types := prepare_types(source)) is None:
+        return {}
+    counts = np.bincount(types, minlength=source.num_edge_types + 1)[:-1]
+    return {"edge_types": (counts if source.directed else counts // 2).tolist()}
 
 
 def describe_images(pictures: Pictures) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 
 from lipgnn.nn.contract import keeps_statistics
-from lipgnn.runtime import dgl
+from lipgnn.runtime import EDGE_TYPE, dgl
 
 
 @dataclass(frozen=True, eq=False)
@@ -31,20 +31,29 @@ class Hop:
     rows: torch.Tensor | None = None
 
     @classmethod
-    def of_message_flow(cls, flow: dgl.DGLGraph) -> Hop:
-        """The hop of a message-flow graph of neighbours, which has no self-loops yet; its targets come first."""
+    def of_message_flow(cls, flow: dgl.DGLGraph, loop_type: int | None = None) -> Hop:
+        """The hop of a message-flow graph of neighbours, which has no self-loops yet; its targets come first.
+
+        Where its edges have types, those of the self-loops are `loop_type`.
+        """
         sources, targets = flow.edges()
         loops = torch.arange(flow.num_src_nodes(), device=sources.device, dtype=sources.dtype)
         graph = dgl.graph((torch.cat([sources, loops]), torch.cat([targets, loops])), num_nodes=len(loops))
+        if loop_type is not None:
+            types = flow.edata[EDGE_TYPE]
+            graph.edata[EDGE_TYPE] = torch.cat([types, types.new_full((len(loops),), loop_type)])
         return cls(graph, flow.num_dst_nodes())
 
     def to_message_flow(self) -> dgl.DGLGraph:
         """The same as a message-flow graph, self-loops of the targets included."""
         sources, targets = self.graph.edges()
         wanted = targets < self.targets
-        return dgl.create_block(
+        flow = dgl.create_block(
             (sources[wanted], targets[wanted]), num_src_nodes=self.graph.num_nodes(), num_dst_nodes=self.targets
         )
+        if EDGE_TYPE in self.graph.edata:
+            flow.edata[EDGE_TYPE] = self.graph.edata[EDGE_TYPE][wanted]
+        return flow
 
 
 Graphs = dgl.DGLGraph | Hop | Sequence[Hop]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -16,6 +15,7 @@ from lipgnn.kernels.checks import autocasting
 from lipgnn.kernels.native import MOST_HEADS
 from lipgnn.nn.dropout import draw_seed
 from lipgnn.nn.ends import Ends, Features, cast, check_edge_weight, check_in_degrees
+from lipgnn.nn.slices import Projected, stacked, unbound
 from lipgnn.nn.softmax import edge_softmax
 from lipgnn.nn.spread import Spread, spread_of
 from lipgnn.norms import Bound
@@ -25,9 +25,6 @@ from lipgnn.runtime import dgl
 from lipgnn.spec.network import NetworkSpec
 
 fn = dgl.function
-
-Projected = Sequence[torch.Tensor | None]
-"""Features after a layer's maps, by which attention is computed; which they are is the layer's affair."""
 
 
 class AttentionConv(nn.Module):
@@ -126,13 +123,7 @@ class AttentionConv(nn.Module):
             check_edge_weight(graph, edge_weight, ends.source)
         # Fused kernels never hold the attention weights, which only the reference can show.
         kernel = None if get_attention else self.kernel_on(ends.source.device)
-        if ends.source.dim() == 2:
-            out, attention = self._attend(graph, kernel, self._projected_for(kernel, ends), edge_weight)
-        else:
-            # Projected all at once, and attended to one after the other: nothing of two is held for an edge.
-            projected = self._projected_for(kernel, ends.slices_first())
-            parts = [self._attend(graph, kernel, part, edge_weight) for part in _unbound(projected)]
-            out, attention = (_stacked(each, ends.source.shape[1:-1]) for each in zip(*parts, strict=True))
+        out, attention = self._attended(graph, kernel, ends, edge_weight)
         out = self._with_passed(out, ends.target)
         return (out, attention) if get_attention else out
 
@@ -141,6 +132,17 @@ class AttentionConv(nn.Module):
         ends = Ends.of(graph, feat, like=source.weight, widths=(source.in_features, target.in_features))
         check_in_degrees(graph, allow_zero=self.allow_zero_in_degree)
         return ends
+
+    def _attended(
+        self, graph: dgl.DGLGraph, kernel: ModuleType | None, ends: Ends, edge_weight: torch.Tensor | None
+    ) -> tuple[torch.Tensor, torch.Tensor | None]:
+        """The sums and, by the reference, the weights; (N, …, F) is projected at once, and attended slice by slice."""
+        if ends.source.dim() == 2:
+            return self._attend(graph, kernel, self._projected_for(kernel, ends), edge_weight)
+        projected = self._projected_for(kernel, ends.slices_first())
+        parts = [self._attend(graph, kernel, part, edge_weight) for part in unbound(projected)]
+        out, attention = (stacked(each, ends.source.shape[1:-1]) for each in zip(*parts, strict=True))
+        return out, attention
 
     def _attend(
         self, graph: dgl.DGLGraph, kernel: ModuleType | None, projected: Projected, edge_weight: torch.Tensor | None
@@ -286,14 +288,3 @@ def aggregate(
     graph.edata["attention"] = attention
     graph.update_all(fn.u_mul_e("value", "attention", "m"), fn.sum("m", "out"))
     return graph.dstdata["out"], attention
-
-
-def _unbound(projected: Projected) -> Iterator[Projected]:
-    """Of (B, N, H, D) each the parts (N, H, D), one after the other."""
-    count = next(len(x) for x in projected if x is not None)
-    return zip(*([None] * count if x is None else x.unbind(0) for x in projected), strict=True)
-
-
-def _stacked(parts: Sequence[torch.Tensor | None], shape: torch.Size) -> torch.Tensor | None:
-    """(N, H, D) of every part → (N, …, H, D)."""
-    return None if parts[0] is None else torch.stack(parts, dim=1).unflatten(1, shape)

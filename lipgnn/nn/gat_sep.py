@@ -7,12 +7,12 @@ from types import ModuleType
 import torch
 from torch import nn
 
-from lipgnn.nn.attention import Projected
 from lipgnn.nn.ends import Features
 from lipgnn.nn.gat import GATConv
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.nn.loops import without_loops
 from lipgnn.nn.mlp import Mlp
+from lipgnn.nn.slices import Projected
 from lipgnn.nn.spread import Spread
 from lipgnn.norms import Bound
 from lipgnn.norms.bound import product

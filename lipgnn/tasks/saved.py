@@ -40,7 +40,8 @@ class SavedModel:
     network : in evaluation mode, on the CPU.
     spec, fingerprint : the run it comes from and the data it was trained on.
     task : the name of what it predicts.
-    shape : that of the data it is for: the numbers of features and of classes, where there are classes.
+    shape : that of the data it is for: the numbers of features and of classes, where there are classes; and of types of
+        edges, where these have such.
     class_names : of the outputs, where known.
     """
 
@@ -48,7 +49,7 @@ class SavedModel:
     spec: RunSpec
     fingerprint: str
     task: str
-    shape: tuple[int, int]
+    shape: tuple[int, ...]
     class_names: tuple[str, ...] | None
 
 
@@ -102,11 +103,15 @@ def load_model(path: Path) -> SavedModel:
     return SavedModel(network.eval(), spec, fingerprint, described["task"], shape, class_names)
 
 
-def _shape(sizes: Any) -> tuple[int, int]:
-    """The numbers of features and of classes; of paths, those of nodes' and of edges' features, which may be none."""
-    if not isinstance(sizes, list) or len(sizes) != 2 or not all(type(size) is int and size >= 0 for size in sizes):
+def _shape(sizes: Any) -> tuple[int, ...]:
+    """The numbers of features, of classes and, maybe, of types of edges.
+
+    Of paths they are those of nodes' and of edges' features, which may be none.
+    """
+    whole = isinstance(sizes, list) and all(type(size) is int and size >= 0 for size in sizes)
+    if not whole or len(sizes) not in (2, 3):
         raise ValueError(f"its shape is {sizes!r}, not a number of features and one of classes")
-    return sizes[0], sizes[1]
+    return tuple(sizes)
 
 
 def _class_names(names: Any, classes: int) -> tuple[str, ...] | None:

@@ -29,7 +29,8 @@ class TaskData(Protocol):
     task : the name of its task, one of `lipgnn.catalog.TASKS`.
     fingerprint : 16 hex digits of the data and the split.
     split : masks over the items.
-    shape : the two numbers that a network is made for: the widths of its input and output, where it has these.
+    shape : the numbers that a network is made for: the widths of its input and output, where it has these, and how many
+        types of edges there are, where they have such.
     class_names : a name per output, if known.
     labels_array : the labels of all items, where a metric of them may be asked for.
     """
@@ -38,7 +39,7 @@ class TaskData(Protocol):
     task: str
     fingerprint: str
     split: Split
-    shape: tuple[int, int]
+    shape: tuple[int, ...]
     class_names: tuple[str, ...] | None
     labels_array: np.ndarray
 
@@ -138,13 +139,13 @@ class Task:
         """The fingerprint of the data, whatever the feature options."""
         raise NotImplementedError
 
-    def network(self, spec: RunSpec, num_features: int, num_classes: int) -> DeepGNN:
+    def network(self, spec: RunSpec, num_features: int, num_classes: int, edge_types: int = 0) -> DeepGNN:
         """The network of a run for data of a shape: new weights, in its floating-point type, on the CPU."""
         import torch
 
         from lipgnn.network.deep import DeepGNN
 
-        return DeepGNN(spec, num_features, num_classes).to(getattr(torch, spec.dtype))
+        return DeepGNN(spec, num_features, num_classes, edge_types=edge_types).to(getattr(torch, spec.dtype))
 
     def batches(self, spec: RunSpec, dataset: TaskData, device: torch.device) -> Batches:
         """What a run trains on step by step, and is evaluated on."""

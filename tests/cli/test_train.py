@@ -386,3 +386,15 @@ def test_a_bad_file_is_refused_in_one_sentence(invoke, tmp_path, what):
     code, out, err = invoke("train", "--dataset", "bad.npz", "--split", 1)
     assert (code, out) == (4, "")
     assert err.startswith("Error: Cannot use 'bad.npz': ") and len(err.strip().splitlines()) == 1
+
+
+def test_types_of_edges_are_used_by_gt_and_others_are_told(invoke, tmp_path):
+    (tmp_path / "nodes.csv").write_text("id,label,split,f\na,0,train,1\nb,1,train,2\nc,0,val,3\nd,1,test,1\n")
+    (tmp_path / "edges.csv").write_text("source,target,type\na,b,road\nb,c,rail\nc,d,road\n")
+    small = ("--layers", 2, "--hidden", 2, "--heads", 2, "--epochs", 2)
+    code, _, err = invoke("train", "--dataset", tmp_path, "--model", "gat", *small)
+    assert code == 0 and "have types, which layers of 'gat' do not tell apart; --model gt does." in err
+    code, out, err = invoke("train", "--dataset", tmp_path, "--model", "gt", *small, "--json")
+    assert code == 0 and "tell apart" not in err
+    evaluated, out, _ = invoke("evaluate", json.loads(out)["run_id"], "--json")
+    assert evaluated == 0

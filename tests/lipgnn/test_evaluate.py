@@ -7,9 +7,11 @@ import pytest
 import torch
 from networks import network_of
 
+from lipgnn.datasets import prepare
 from lipgnn.errors import DataError
 from lipgnn.evaluate import evaluate
 from lipgnn.results.store import Store
+from lipgnn.tasks import find_task
 from lipgnn.tasks.saved import SavedModel, load_model
 from lipgnn.training.loop import train
 
@@ -72,3 +74,23 @@ def test_a_model_of_trees_takes_trees_alone(small_spec, load_for):
     assert evaluate(saved, trees, CPU).accuracy.keys() == {"train", "val", "test"}
     with pytest.raises(DataError, match="another kind"):
         evaluate(saved, planted, CPU)
+
+
+def test_types_of_edges_that_the_model_has_no_codes_for_are_refused(small_spec, load_for):
+    plain = load_for(small_spec)
+    types = np.arange(plain.source.edges.shape[1]) % 2
+    typed = prepare(dataclasses.replace(plain.source, edge_types=types), plain.split)
+
+    def saved(model, dataset):
+        spec = small_spec.with_values(model=model, norm="none")
+        network = find_task("nodes").network(spec, *dataset.shape)
+        return SavedModel(network.eval(), spec, dataset.fingerprint, "nodes", dataset.shape, None)
+
+    assert evaluate(saved("gt", typed), typed, CPU).accuracy
+    # A model that does not tell types apart takes any.
+    assert evaluate(saved("gat", typed), plain, CPU).accuracy
+    assert evaluate(saved("gat", plain), typed, CPU).accuracy
+    with pytest.raises(DataError, match="The model is for 3 types of edges, that of the self-loops among them"):
+        evaluate(saved("gt", typed), plain, CPU)
+    with pytest.raises(DataError, match="The model is for 0 types of edges"):
+        evaluate(saved("gt", plain), typed, CPU)

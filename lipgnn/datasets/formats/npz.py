@@ -3,6 +3,7 @@
 Members (N nodes, E listed edges, F features, K splits)::
 
     edges            (2, E) or (E, 2) integers: sources and targets; (2, 2) is read as (2, E)
+    edge_types       (E,) integers from 0 on, optional
     features         (N, F) numbers, F = 0 if there are none, or in their place the parts of a CSR matrix:
       features_data, features_indices, features_indptr, features_shape
     labels           (N,) integers, -1 = unknown; or (N, T) floats, 0 and 1 for T tasks, NaN = unknown
@@ -32,6 +33,7 @@ _INDICES = tuple(f"{part}_index" for part in _PARTS)
 _CSR = ("features_data", "features_indices", "features_indptr", "features_shape")
 _MEMBERS = {
     "edges",
+    "edge_types",
     "features",
     "labels",
     "split_names",
@@ -64,6 +66,7 @@ def read_npz(path: Path) -> Source:
             splits=_splits(arrays, features.shape[0]),
             class_names=_strings(arrays, "class_names"),
             origin=str(path),
+            edge_types=integers(arrays, "edge_types") if "edge_types" in arrays else None,
         )
     except (ValueError, IndexError) as error:
         raise damaged(path, str(error)) from error
@@ -73,6 +76,8 @@ def write_npz(source: Source, path: Path, *, compress: bool = True) -> None:
     """Write `source` so that `read_npz` gives it back exactly; equal sources make equal bytes."""
     labels = source.labels if source.several_labels else _narrow(source.labels)
     arrays: Arrays = {"edges": _narrow(source.edges), "labels": labels}
+    if source.edge_types is not None:
+        arrays["edge_types"] = _narrow(source.edge_types)
     if sparse.issparse(source.features):
         matrix = source.features
         arrays["features_data"] = _narrow_floats(matrix.data)

@@ -7,7 +7,8 @@
 `id` is any text, once each; `label` is a class, empty if unknown; the optional `split` is `train`, `val`,
 `test` or empty, and becomes the split "public"; every other column is a feature and holds numbers. Labels that
 are exactly the integers 0..C-1 keep their numbers; others are numbered in sorted order and become class names.
-`edges.csv` has the header `source,target` and one line an edge; edges are undirected. Both may be gzipped.
+`edges.csv` has the header `source,target` and one line an edge; edges are undirected. A third column `type`, any text,
+says of which type an edge is; types are numbered as labels are. Both files may be gzipped.
 """
 
 from __future__ import annotations
@@ -65,15 +66,17 @@ def read_tables(nodes: Path, edges: Path, *, name: str) -> Source:
         repeated, _ = Counter(columns["id"]).most_common(1)[0]
         raise damaged(nodes, f"id {repeated!r} is there twice")
     labels, class_names = _classes(columns["label"])
+    pairs, types = _edges(edges, numbers)
     return Source(
         name=name,
-        edges=_edges(edges, numbers),
+        edges=pairs,
         directed=False,
         features=_features(nodes, columns),
         labels=labels,
         splits={"public": _split(nodes, columns["split"])} if "split" in columns else {},
         class_names=class_names,
         origin=str(nodes),
+        edge_types=types,
     )
 
 
@@ -133,9 +136,14 @@ def _split(path: Path, texts: tuple[str, ...]) -> Split:
     return Split(*(np.array([text == part for text in texts], dtype=bool) for part in _PARTS))
 
 
-def _edges(path: Path, numbers: dict[str, int]) -> np.ndarray:
+def _edges(path: Path, numbers: dict[str, int]) -> tuple[np.ndarray, np.ndarray | None]:
     columns = _read(path, required=("source", "target"))
     for end in ("source", "target"):
         if unknown := [text for text in columns[end] if text not in numbers]:
             raise damaged(path, f"{end} {unknown[0]!r} is no id of the table of nodes")
-    return np.array([[numbers[text] for text in columns[end]] for end in ("source", "target")], dtype=np.int64)
+    edges = np.array([[numbers[text] for text in columns[end]] for end in ("source", "target")], dtype=np.int64)
+    if "type" not in columns:
+        return edges, None
+    if "" in columns["type"]:
+        raise damaged(path, f"the edge of row {columns['type'].index('') + 2} has no type, and others have one")
+    return edges, _classes(columns["type"])[0]

@@ -32,6 +32,8 @@ class SampledNodes(WholeGraph):
         self._seed, self._batch_size, self._device = spec.seed, spec.batch_size, device
         # A node is never left out of its own sample: hops add the self-loops.
         self._neighbours = dgl.remove_self_loop(dataset.graph)
+        # That of the self-loops is the last.
+        self._loop_type = dataset.num_edge_types - 1 if dataset.num_edge_types else None
         self._sampler = dgl.dataloading.NeighborSampler([spec.fanout] * spec.layers)
 
     def epoch(self, number: int) -> Iterator[Batch]:
@@ -42,7 +44,7 @@ class SampledNodes(WholeGraph):
             self._neighbours, nodes, self._sampler, batch_size=self._batch_size, num_workers=0, generator=generator
         )
         for inputs, outputs, flows in _one_by_one(loader):
-            hops = [Hop.of_message_flow(flow.to(self._device)) for flow in flows]
+            hops = [Hop.of_message_flow(flow.to(self._device), self._loop_type) for flow in flows]
             features = _rows(self.features, inputs.to(self._device))
             yield Batch(hops, features, outputs.to(self._device))
 

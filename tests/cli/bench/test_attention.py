@@ -75,3 +75,13 @@ def test_wrong_use_is_exit_2(invoke, arguments, message):
     code, out, err = invoke("bench", "attention", *arguments)
     assert (code, out) == (2, "")
     assert message in err and "Traceback" not in err
+
+
+def test_edges_can_have_types(invoke):
+    arguments = [*TINY, "--width", 2, "--norm", "lip", "--edge-types", 5]
+    code, out, _ = invoke("bench", "attention", *arguments, "--model", "gt", "--json")
+    rows = json.loads(out)
+    assert code == 0 and {row["graph"] for row in rows} == {"power-law, 5 edge types"}
+    assert rows[0]["command"].endswith("--edge-types 5")
+    code, _, err = invoke("bench", "attention", *arguments, "--model", "gat")
+    assert code == 2 and "Layers of 'gat' do not tell types of edges apart, and 5 were asked for." in err

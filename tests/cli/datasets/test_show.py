@@ -175,3 +175,13 @@ def test_a_damaged_folder_ends_the_installed_program_with_4(lipgnn, tmp_path, fi
     change_line(folder, file, line, text)
     done = lipgnn("datasets", "show", folder, check=4)
     assert (done.stdout, done.stderr) == ("", f"Error: Cannot use '{folder}/{file}.txt': {told}.\n")
+
+
+def test_show_counts_types_of_edges(invoke, tmp_path):
+    (tmp_path / "nodes.csv").write_text("id,label,f\na,0,1\nb,1,2\nc,0,3\n")
+    kinds = [f"a,b,{kind}" for kind in range(9)]
+    (tmp_path / "edges.csv").write_text("\n".join(["source,target,type", *kinds, "b,c,0", ""]))
+    code, out, _ = invoke("datasets", "show", tmp_path, "--json")
+    assert code == 0 and json.loads(out)["edge_types"] == [2, *[1] * 8]
+    text = " ".join(invoke("datasets", "show", tmp_path)[1].replace("│", " ").split())
+    assert "9: 2 of type 0, 1 of type 1," in text and "and 1 more; the added self-loops are of one of their own" in text

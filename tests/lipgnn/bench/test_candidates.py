@@ -7,6 +7,7 @@ from lipgnn.bench.gemm import products
 from lipgnn.bench.graphs import GraphChoice
 from lipgnn.bench.inputs import CPU, Inputs, Shape
 from lipgnn.kernels import fused
+from lipgnn.runtime import EDGE_TYPE
 
 needs_fused = pytest.mark.skipif(fused.obstacle(CPU) is not None, reason=f"fused kernel: {fused.obstacle(CPU)}")
 
@@ -40,6 +41,15 @@ def assert_equal_steps(first, second, count):
 )
 def test_both_kernels_compute_the_same(inputs, part, model, norm, count):
     made = inputs(model)
+    assert_equal_steps(build(f"{part}fused", norm, made), build(f"{part}dgl", norm, made), count)
+
+
+@needs_fused
+@pytest.mark.parametrize("norm", ["none", "lip"])
+@pytest.mark.parametrize("part, count", [("", 5), ("layer ", 11)])
+def test_both_kernels_compute_the_same_with_types_of_edges(part, norm, count):
+    made = Inputs(GraphChoice(nodes=80, edges=500).topology(), Shape("gt", 4, 6, edge_types=7))
+    assert made.graph.edata[EDGE_TYPE].unique().tolist() == list(range(7))
     assert_equal_steps(build(f"{part}fused", norm, made), build(f"{part}dgl", norm, made), count)
 
 

@@ -58,6 +58,7 @@ def same() -> Callable[[Source, Source], None]:
         assert left.directed == right.directed and left.class_names == right.class_names
         np.testing.assert_array_equal(left.edges, right.edges)
         np.testing.assert_array_equal(left.labels, right.labels)
+        np.testing.assert_array_equal(left.edge_types, right.edge_types)
         assert type(left.features) is type(right.features) and left.features.dtype == right.features.dtype
         to_dense = lambda features: features.toarray() if sparse.issparse(features) else features  # noqa: E731
         np.testing.assert_array_equal(to_dense(left.features), to_dense(right.features))

@@ -10,6 +10,7 @@ from scipy import sparse
 from lipgnn.datasets import load, prepare
 from lipgnn.datasets.spectral import graph_svd
 from lipgnn.errors import DataError, UsageError
+from lipgnn.runtime import EDGE_TYPE
 
 
 @pytest.fixture
@@ -101,3 +102,28 @@ def test_the_metric_follows_the_labels(make_source, small):
 def test_it_cannot_be_changed(small):
     with pytest.raises(AttributeError):
         small.split = None
+
+
+def test_types_of_edges_are_on_the_graph_and_in_the_shape(make_source):
+    source = make_source(edge_types=np.array([1, 0, 0, 1, 2, 0]))
+    typed = prepare(source, source.splits["public"])
+    found = typed.graph.edata[EDGE_TYPE]
+    np.testing.assert_array_equal(found.numpy(), typed.edge_types)
+    assert found.dtype == torch.int64 and len(found) == typed.graph.num_edges()
+    sources, targets = typed.graph.edges()
+    assert torch.equal(found == 3, sources == targets)
+    assert typed.num_edge_types == 4 and typed.shape == (2, 3, 4)
+
+
+def test_without_types_the_shape_has_two_numbers(small):
+    assert small.shape == (2, 3) and small.num_edge_types == 0 and EDGE_TYPE not in small.graph.edata
+
+
+def test_substitute_features_are_those_of_the_graph_without_types(make_source):
+    # One pair of nodes is joined in two ways.
+    source = make_source(
+        edge_types=np.array([1, 0, 0, 1, 2, 0]), edges=np.array([[0, 0, 1, 2, 3, 4], [1, 1, 2, 3, 4, 5]])
+    )
+    plain = make_source(edges=source.edges)
+    found = [prepare(each, each.splits["public"], features="svd") for each in (source, plain)]
+    np.testing.assert_array_equal(found[0].features_array, found[1].features_array)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scipy import sparse
 
 from lipgnn.datasets import Split
-from lipgnn.datasets.prepare import fingerprint, prepare_edges
+from lipgnn.datasets.prepare import fingerprint, prepare_edges, prepare_types
 
 PAIRS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=12)
 
@@ -114,3 +114,39 @@ def test_dense_features_are_looked_at_in_pieces_of_any_size(make_source, monkeyp
     monkeypatch.setattr(sys.modules["lipgnn.datasets.prepare"], "_ROWS", rows)
     dense = make_source()
     assert _fingerprint(dense) == _fingerprint(make_source(features=sparse.csr_array(dense.features)))
+
+
+TYPED = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5), st.integers(0, 2)), max_size=12)
+
+
+def _typed(make_source, triples, **options):
+    types = np.array([kind for *_, kind in triples], dtype=np.int64)
+    return make_source(edges=_edges([pair for *pair, _ in triples]), edge_types=types, **options)
+
+
+@given(triples=TYPED, directed=st.booleans())
+def test_typed_edges_equal_their_definition(make_source, triples, directed):
+    source = _typed(make_source, triples, directed=directed)
+    own = 1 + max([kind for *_, kind in triples], default=-1)
+    expected = {(u, v, kind) for u, v, kind in triples if u != v} | {(v, v, own) for v in range(6)}
+    if not directed:
+        expected |= {(v, u, kind) for u, v, kind in triples if u != v}
+    prepared = np.concatenate([prepare_edges(source), prepare_types(source)[None]])
+    listed = [tuple(edge) for edge in prepared.T.tolist()]
+    assert listed == sorted(expected, key=lambda edge: (edge[1], edge[0], edge[2]))
+
+
+@given(triples=TYPED, order=st.randoms(use_true_random=False))
+def test_the_order_of_typed_edges_does_not_matter_and_their_types_do(make_source, triples, order):
+    before = _fingerprint(_typed(make_source, triples))
+    shuffled = [*triples, *triples[:3]]
+    order.shuffle(shuffled)
+    assert _fingerprint(_typed(make_source, shuffled)) == before
+    assert _fingerprint(make_source(edges=_edges([pair for *pair, _ in triples]))) != before
+    further = [(u, v, 2 - kind) for u, v, kind in triples]
+    if {(frozenset((u, v)), kind) for u, v, kind in triples} != {(frozenset((u, v)), k) for u, v, k in further}:
+        assert _fingerprint(_typed(make_source, further)) != before
+
+
+def test_edges_without_types_have_none(make_source):
+    assert prepare_types(make_source()) is None

@@ -115,3 +115,17 @@ def test_trajectories_counted_by_hand(tmp_path):
         "left_out": 0,
         "out_degree": {"min": 0, "median": 1.0, "mean": 1.0, "max": 2},
     }
+
+
+def test_types_of_edges_are_counted(make_source):
+    edges = np.array([[0, 1, 0, 1, 2, 3], [1, 0, 1, 2, 2, 4]])
+    source = make_source(edges=edges, edge_types=np.array([0, 0, 2, 0, 1, 2]))
+    facts = describe(source)
+    # 0-1 of types 0 and 2, 1-2 of type 0 and 3-4 of type 2; type 1 is that of a self-loop alone.
+    assert facts["edge_types"] == [2, 0, 2] and facts["edges"] == 4
+    assert facts["duplicates"] == 0 and facts["self_loops"] == 1
+    repeated = describe(make_source(edges=np.tile(edges, 2), edge_types=np.tile(source.edge_types, 2)))
+    assert repeated["duplicates"] == 6 and repeated["edge_types"] == [2, 0, 2]
+    directed = describe(make_source(edges=edges, edge_types=source.edge_types, directed=True))
+    assert directed["edge_types"] == [3, 0, 2]
+    assert "edge_types" not in describe(make_source())

@@ -2,12 +2,14 @@
 
 import pytest
 import torch
-from networks import bare
+from networks import BARE, bare
 from toys import SilentLayer, SpeakingLayer
 
+from lipgnn.network.deep import DeepGNN
 from lipgnn.network.hops import Hop, convolve, per_block, targets_of
 from lipgnn.nn import GATConv, GGNNConv, GINConv
-from lipgnn.runtime import dgl
+from lipgnn.runtime import EDGE_TYPE, dgl
+from lipgnn.spec.network import NetworkSpec
 
 
 @pytest.fixture
@@ -101,3 +103,22 @@ def test_one_graph_serves_all_blocks_and_a_list_each(graph, neighbourhood):
     conv = GATConv(2, 2, 1)
     assert convolve(conv, graph, x).shape == (30, 2)
     assert convolve(GGNNConv(2, 2), hops[1], x[: hops[1].graph.num_nodes()]).shape == (hops[1].targets, 2)
+
+
+def test_edges_of_hops_keep_their_types_and_loops_have_their_own(graph):
+    sources, targets = graph.edges()
+    graph.edata[EDGE_TYPE] = torch.where(sources == targets, 5, (3 * sources + targets) % 5)
+    sampler = dgl.dataloading.NeighborSampler([-1, -1])
+    inputs, outputs, flows = sampler.sample(dgl.remove_self_loop(graph), torch.tensor([4, 0, 17]))
+    hops = [Hop.of_message_flow(flow, 5) for flow in flows]
+    for norm in ("none", "lip"):
+        spec = NetworkSpec(**{**BARE, "model": "gt", "layers": 2, "hidden": 4, "heads": 2, "norm": norm})
+        network = DeepGNN(spec, 5, 3, edge_types=6).eval()
+        x = torch.randn(30, 5)
+        with torch.no_grad():
+            torch.testing.assert_close(network(hops, x[inputs]), network(graph, x)[outputs])
+            # As a message-flow graph, with the self-loops of the targets alone.
+            h = network.encode(x[inputs])
+            conv = network.blocks[0].conv
+            flow = hops[0].to_message_flow()
+            torch.testing.assert_close(conv(flow, h), conv(hops[0].graph, h)[: hops[0].targets])

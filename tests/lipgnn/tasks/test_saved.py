@@ -99,3 +99,18 @@ def test_a_model_for_data_without_features_is_read_back(tmp_path):
     data = SimpleNamespace(fingerprint="f", task="paths", shape=(0, 1), class_names=None, name="planar")
     save_model(tmp_path / "m.safetensors", network.state_dict(), spec=spec, dataset=data)
     assert load_model(tmp_path / "m.safetensors").shape == (0, 1)
+
+
+def test_a_model_keeps_how_many_types_of_edges_it_is_for(tmp_path):
+    spec, path = RunSpec(model="gt", layers=2, hidden=2, heads=2), tmp_path / "typed.safetensors"
+    network = find_task("nodes").network(spec, 5, 3, 4)
+    data = SimpleNamespace(**{**vars(DATA), "shape": (5, 3, 4)})
+    save_model(path, network.state_dict(), spec=spec, dataset=data)
+    saved = load_model(path)
+    assert saved.shape == (5, 3, 4) and saved.network.blocks[0].conv.edge_type.shape == (4, 2, 2)
+    save_model(path, network.state_dict(), spec=spec, dataset=DATA)
+    with pytest.raises(DataError, match="edge_type is not part of the model"):
+        load_model(path)
+    save_model(path, network.state_dict(), spec=spec, dataset=SimpleNamespace(**{**vars(DATA), "shape": (5, 3, 4, 1)}))
+    with pytest.raises(DataError, match=r"its shape is \[5, 3, 4, 1\]"):
+        load_model(path)

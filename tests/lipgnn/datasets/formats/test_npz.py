@@ -192,3 +192,28 @@ def test_parts_of_a_sparse_matrix_that_are_single_numbers_are_refused(save):
     parts = {"features_data": 1.0, "features_indices": [0], "features_indptr": [0, 1], "features_shape": [1, 1]}
     with pytest.raises(DataError, match="not lists of numbers"):
         read_npz(save(features=None, **parts))
+
+
+def test_types_of_edges_make_the_round_trip(tmp_path, make_source, same):
+    source = make_source(edge_types=np.array([1, 0, 0, 300, 2, 0]))
+    write_npz(source, tmp_path / "typed.npz")
+    read = read_npz(tmp_path / "typed.npz")
+    same(source, read)
+    assert read.edge_types.tolist() == [1, 0, 0, 300, 2, 0] and read.edge_types.dtype == np.int64
+    write_npz(make_source(), tmp_path / "plain.npz")
+    assert read_npz(tmp_path / "plain.npz").edge_types is None
+
+
+@pytest.mark.parametrize(
+    ("types", "reason"),
+    [
+        (np.array([0.5, 1.0]), "member 'edge_types' holds float64, not integers"),
+        (np.array([0, 1, 1]), "types of edges are int64 of shape (3,)"),
+        (np.array([0, -1]), "an edge is of type -1"),
+        (np.array(["road", "rail"]), "member 'edge_types' holds"),
+    ],
+)
+def test_what_is_no_type_of_an_edge_is_refused(save, types, reason):
+    with pytest.raises(DataError) as caught:
+        read_npz(save(edge_types=types))
+    assert reason in caught.value.message and "three.npz" in caught.value.message

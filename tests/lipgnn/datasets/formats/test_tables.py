@@ -106,3 +106,18 @@ def test_damaged_gzip_and_bytes_that_are_no_text(folder):
 def test_a_table_may_have_no_feature_columns(folder):
     (folder / "nodes.csv").write_text("id,label\n007,a\nNA,b\n7,a\nx y,a\n")
     assert read_folder(folder).features.shape == (4, 0)
+
+
+def test_types_of_edges_are_numbered_as_labels_are(folder):
+    assert read_folder(folder).edge_types is None
+    (folder / "edges.csv").write_text("source,type,target\n007,road,NA\nx y,rail,7\n7,road,x y\n")
+    source = read_folder(folder)
+    assert source.edges.tolist() == [[0, 3, 2], [1, 2, 3]] and source.edge_types.tolist() == [1, 0, 1]
+    (folder / "edges.csv").write_text("source,target,type\n007,NA,2\nx y,7,0\n7,x y,1\n")
+    assert read_folder(folder).edge_types.tolist() == [2, 0, 1]
+
+
+def test_an_edge_without_a_type_among_others_is_refused(folder):
+    (folder / "edges.csv").write_text("source,target,type\n007,NA,2\nx y,7,\n")
+    with pytest.raises(DataError, match="the edge of row 3 has no type, and others have one"):
+        read_folder(folder)

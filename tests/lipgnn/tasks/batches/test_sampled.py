@@ -1,9 +1,14 @@
 """Samples of a graph: whom they hold, that they can be repeated, and that with all neighbours they are exact."""
 
+import dataclasses
+
+import numpy as np
 import pytest
 import torch
 from networks import network_of
 
+from lipgnn.datasets import prepare
+from lipgnn.runtime import EDGE_TYPE
 from lipgnn.tasks.batches.sampled import SampledNodes
 
 CPU = torch.device("cpu")
@@ -82,3 +87,20 @@ def test_sparse_features_stay_sparse(small_spec, load_for):
     assert first.features.is_coalesced()
     # Targets come first, in every hop.
     torch.testing.assert_close(first.features.to_dense()[:70], data.features.to_dense()[first.items])
+
+
+def test_edges_of_samples_have_the_types_that_they_have_in_the_graph(small_spec, load_for):
+    spec = small_spec.with_values(batch_size=30, model="gt", fanout=2)
+    plain = load_for(spec)
+    types = np.random.default_rng(0).integers(0, 3, plain.source.edges.shape[1])
+    source = dataclasses.replace(plain.source, edge_types=types)
+    dataset = prepare(source, plain.split)
+    known = dict(zip(map(tuple, dataset.edges.T.tolist()), dataset.edge_types.tolist(), strict=True))
+    batches = SampledNodes(spec, dataset, CPU)
+    order = {tuple(row.tolist()): node for node, row in enumerate(dataset.features)}
+    for batch in batches.epoch(1):
+        hop = batch.graph[0]
+        names = [order[tuple(row.tolist())] for row in batch.features]
+        ends = zip(*(end.tolist() for end in hop.graph.edges()), strict=True)
+        expected = [known[names[source], names[target]] for source, target in ends]
+        assert hop.graph.edata[EDGE_TYPE].tolist() == expected
