@@ -56,7 +56,6 @@ def command(
     """
     arguments = certify_arguments(certify, radii, tries)
     check_figure(**picture)
-
     path = Store(results).find_model(model)
 
     from lipgnn.evaluate import data_for, evaluate

@@ -17,6 +17,7 @@ TOPICS = (
     "depth",
     "paths",
     "extrapolate",
+    "images",
     "sweeps",
     "tables",
     "diagnose",
