@@ -48,6 +48,26 @@ def test_features_are_turned_by_numpy_as_well():
     assert np.abs(turned - expected).max() < EXACT * np.abs(expected).max()
 
 
+def test_escnn_finds_p4_equivariant():
+    """Its own turns of images and of fields of the regular representation, whose elements are turns as ours are."""
+    escnn = pytest.importorskip("escnn", reason="escnn is an optional judge", exc_type=ImportError)
+    dataset = random_images(side=5)
+    _, network, batches = image_network(dataset, group="p4")
+    plane = escnn.gspaces.rot2dOnR2(4)
+    images = torch.tensor(dataset.images[:3], dtype=torch.float64).unsqueeze(1)  # (B, 1, S, S)
+
+    def field(images):
+        x = images.flatten(2).permute(2, 0, 1)
+        y = network.body(batches.graph, network.encode(x))  # (P·4, B, W)
+        y = y.detach().unflatten(0, (5, 5, 4)).permute(3, 4, 2, 0, 1).flatten(1, 2)  # (B, W·4, S, S)
+        return escnn.nn.GeometricTensor(y, escnn.nn.FieldType(plane, y.shape[1] // 4 * [plane.regular_repr]))
+
+    given = escnn.nn.GeometricTensor(images, escnn.nn.FieldType(plane, [plane.trivial_repr]))
+    for element in plane.testing_elements:
+        moved, expected = field(given.transform(element).tensor), field(images).transform(element)
+        assert (moved.tensor - expected.tensor).abs().max() < 1e-6  # its images are interpolated
+
+
 @pytest.mark.parametrize("readout", ["max", "mean"])
 def test_turns_and_mirrors_leave_logits_of_p4m_alone(readout):
     """E2."""
