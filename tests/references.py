@@ -6,7 +6,7 @@ Nothing here calls the code under test. Edges are pairs (source, target) in the 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import numpy as np
 import torch
@@ -81,6 +81,24 @@ def heads(x: np.ndarray, num_heads: int) -> np.ndarray:
     return np.stack([x[:, h * width : (h + 1) * width] for h in range(num_heads)], axis=1)
 
 
+def state_of_heads(layer: nn.Module, order: Sequence[int]) -> dict[str, torch.Tensor]:
+    """The state of a layer with these heads of an attention layer, in this order; what all heads share stays."""
+    state, width = layer.state_dict(), layer.out_feats
+    rows = [width * h + d for h in order for d in range(width)]
+    common = {"scale"} if "scale" in state else set()
+    common |= {f"{name}.{kind}" for name in ("query", "key") for kind in ("weight", "bias") if "mixing" in state}
+    common |= {f"key.{kind}" for kind in ("weight", "bias") if "scale" in state}
+
+    def part(name: str, tensor: torch.Tensor) -> torch.Tensor:
+        if name in common:
+            return tensor
+        if name == "mixing":
+            return tensor[list(order)]
+        return tensor[:, list(order)] if name.startswith("attn") else tensor[rows]
+
+    return {name: part(name, tensor) for name, tensor in state.items()}
+
+
 def additive_scores(
     edges: Edges, z: np.ndarray, attn_l: np.ndarray, attn_r: np.ndarray, kappa: float | None = None
 ) -> np.ndarray:
@@ -126,6 +144,28 @@ def dot_scores(
             divisor = kappa * max(u * v, u * w, v * w)
             scores[e, h] = dot / divisor if divisor else 0.0
     return scores
+
+
+def shared_scores(
+    edges: Edges,
+    query: np.ndarray,
+    key: np.ndarray,
+    mixing: np.ndarray,
+    value: np.ndarray,
+    kappa: float | None = None,
+    query_norm: str = "node",
+    scale: float | None = None,
+) -> np.ndarray:
+    """Scores of heads that share queries and keys, (E, H), as those of queries √|m| q and keys ±√|m| k of every head.
+
+    `scale` is 1/√D unless it is given, D being the width of the values.
+    """
+    half = np.sqrt(np.abs(mixing))
+    query, key = query[:, None] * half, key[:, None] * np.sign(mixing) * half
+    if kappa is not None:
+        return dot_scores(edges, query, key, value, kappa, query_norm)
+    scale = 1 / math.sqrt(value.shape[-1]) if scale is None else scale
+    return dot_scores(edges, query, key, value) * math.sqrt(mixing.shape[-1]) * scale
 
 
 def dynamic_scores(
@@ -192,12 +232,13 @@ def check_tied(attend: Attend, inputs: list[torch.Tensor], form: str) -> None:
     ----------
     attend, inputs : as for `check_saturated`, of four nodes.
     """
-    for x in inputs[1:] if form == "dot_product" else inputs[:1]:
+    alike = {"dot_product": [1, 2], "shared_product": [1, 3]}.get(form, [0])
+    for x in (inputs[number] for number in alike):
         x[:3] = x[0].clone()
     leaves = [x.clone().requires_grad_() for x in inputs]
     out = attend(build([(0, 3), (1, 3), (2, 3)], nodes=4), leaves)
     given = normal(99, *out.shape, dtype=out.dtype)
-    of_values = torch.autograd.grad(out, leaves, given)[2 if form == "dot_product" else 0]
+    of_values = torch.autograd.grad(out, leaves, given)[-1 if form.endswith("product") else 0]
     torch.testing.assert_close(of_values[:3], (given[3] / 3).expand(3, -1, -1), rtol=1e-6, atol=1e-6)
 
 
@@ -209,7 +250,8 @@ def check_saturated(attend: Attend, inputs: list[torch.Tensor], form: str) -> No
 
     Parameters
     ----------
-    attend : without a norm, by z, a_l and a_r or key, query and a with the slope 0.2, or by query, key and value.
+    attend : without a norm, by z, a_l and a_r or key, query and a with the slope 0.2, or by query, key and value;
+        where heads share the first two, their mixing comes before the values.
     inputs : of seven nodes; the first is huge.
     """
     edges = [((i + step) % 7, i) for step in (0, 1, 3) for i in range(7)]
@@ -219,6 +261,8 @@ def check_saturated(attend: Attend, inputs: list[torch.Tensor], form: str) -> No
         scores = np.where(scores > 0, scores, 0.2 * scores)
     elif form == "dynamic":
         scores = dynamic_scores(edges, *wide[:2], wide[2][0])
+    elif form == "shared_product":
+        scores = shared_scores(edges, *wide)
     else:
         scores = dot_scores(edges, *wide)
     by_target = scores.reshape(3, 7, -1)
@@ -230,8 +274,8 @@ def check_saturated(attend: Attend, inputs: list[torch.Tensor], form: str) -> No
     out = attend(build(edges, nodes=7), leaves)
     given = normal(99, *out.shape, dtype=out.dtype)
     *gradients, last = torch.autograd.grad(out, leaves, given)
-    of_values, of_scores = (last, gradients) if form == "dot_product" else (gradients[0], [gradients[1], last])
-    value = inputs[2 if form == "dot_product" else 0]
+    of_values, of_scores = (last, gradients) if form.endswith("product") else (gradients[0], [gradients[1], last])
+    value = inputs[-1 if form.endswith("product") else 0]
     torch.testing.assert_close(out.detach(), value[sources, all_heads], rtol=1e-6, atol=0)
     expected = np.zeros(value.shape)
     np.add.at(expected, (sources, all_heads), given.double().numpy())

@@ -10,9 +10,11 @@ import click
 
 from cli.bench.options import comparison_options, graph_choices, measured, names_epilog
 from cli.bench.output import Output
-from lipgnn.bench.measurements import ATTENTION
-from lipgnn.catalog import MODELS, fused_norms, models_with
+from lipgnn.bench.measurements import ATTENTION, BESIDE_SHARED
+from lipgnn.catalog import MODELS, fused_norms
 from lipgnn.errors import UsageError
+from lipgnn.spec.head_sharing import NO_SHARING
+from lipgnn.spec.network import NetworkSpec
 
 EPILOG = (
     names_epilog(ATTENTION)
@@ -21,27 +23,51 @@ Examples:
   lipgnn bench attention
   lipgnn bench attention --nodes 170000 --norm lip --what fused,dgl,gather
   lipgnn bench attention --nodes 21250 --edges 312500,625000,1250000 --width 8 --norm lip --what fused
+  lipgnn bench attention --model gt --head-sharing collab --shared-dim 128 --width 64 --what "layer fused,layer plain"
   lipgnn bench attention --dataset path/to/ogbn_arxiv:undirected --csv arxiv.csv
   lipgnn bench attention --model gt --edge-types 40 --what fused,dgl
 """
 )
 
 
+# What every layer has.
+_ALL = [name for name in ATTENTION if name not in BESIDE_SHARED]
+
+
 @click.command("attention", epilog=EPILOG)
-@comparison_options(ATTENTION, what=",".join(ATTENTION), norms=fused_norms(), norm="none,lip", repeats=3)
 @click.option(
     "--edge-types",
-    type=click.IntRange(min=1),
+    type=click.IntRange(min=0),
     metavar="N",
-    help="Give every edge one of so many types, drawn at random.",
+    default=0,
+    show_default=True,
+    help="Give every edge one of so many types, drawn at random; 0 is none.",
 )
+@click.option(
+    "--head-sharing",
+    metavar="KIND",
+    default=NO_SHARING,
+    show_default=True,
+    help="Measure layers of gt whose heads share queries and keys: none, collab, mqa or gqa:G.",
+)
+@click.option(
+    "--shared-dim",
+    type=click.IntRange(min=0),
+    metavar="N",
+    default=0,
+    show_default=True,
+    help="Measure shared keys of this width; 0 is as wide as fits.",
+)
+@comparison_options(ATTENTION, what=",".join(_ALL), norms=fused_norms(), norm="none,lip", repeats=3)
 def attention(
     heads: tuple[int, ...],
     widths: tuple[int, ...],
     norms: tuple[str, ...],
     whats: tuple[str, ...],
     model: str,
-    edge_types: int | None,
+    edge_types: int,
+    head_sharing: str,
+    shared_dim: int,
     csv: Path | None,
     as_json: bool,
     **options: Any,
@@ -54,10 +80,12 @@ def attention(
     generated, with 21 250 nodes and 312 500 edges if nothing else is said; where only nodes or only edges are given,
     the others follow. Of nodes, edges, heads or widths three or more show the power with which the cost grows.
     """
-    if edge_types and not MODELS[model].typed_edges:
+    _check_sharing(model, head_sharing, shared_dim, heads, widths)
+    if edge_types and not (MODELS[model].typed_edges and head_sharing == NO_SHARING):
         raise UsageError(
-            f"Layers of {model!r} do not tell types of edges apart, and {edge_types} were asked for.",
-            f"Use --model {' or '.join(models_with('typed_edges'))}.",
+            f"Layers of {model!r} with head sharing {head_sharing!r} do not tell types of edges apart, and there are "
+            f"{edge_types}.",
+            "Use --model gt and --head-sharing none, or --edge-types 0.",
         )
     output = Output(csv, as_json)
     choices = graph_choices(**options)
@@ -68,6 +96,15 @@ def attention(
     for choice in choices:
         topology = choice.topology()
         for each_heads, width in itertools.product(heads, widths):
-            comparison = AttentionComparison(choice, topology, Shape(model, each_heads, width, edge_types or 0), norms)
+            shape = Shape(model, each_heads, width, head_sharing, shared_dim, edge_types)
+            comparison = AttentionComparison(choice, topology, shape, norms)
             output.add(measured(comparison, whats, **options), ATTENTION)
     return output.finish()
+
+
+def _check_sharing(
+    model: str, head_sharing: str, shared_dim: int, heads: tuple[int, ...], widths: tuple[int, ...]
+) -> None:
+    """Refuse sharing that a layer of one of these shapes cannot have, before anything is measured."""
+    for each_heads, width in itertools.product(heads, widths):
+        NetworkSpec(model=model, heads=each_heads, hidden=width, head_sharing=head_sharing, shared_dim=shared_dim)

@@ -11,7 +11,7 @@ from lipgnn.bench.candidates import build
 from lipgnn.bench.compare import Candidate, Comparison, Step, set_threads
 from lipgnn.bench.graphs import GraphChoice, Topology
 from lipgnn.bench.inputs import CPU, Inputs, Shape
-from lipgnn.bench.measurements import Measurement
+from lipgnn.bench.measurements import BESIDE_SHARED, Measurement
 from lipgnn.bench.peak import peak_of
 from lipgnn.catalog import NO_NORM
 from lipgnn.kernels import fused
@@ -38,6 +38,8 @@ class AttentionComparison(Comparison):
         ("dgl.nn", "layer dgl"),
         ("layer fused", "gemm"),
         ("layer dgl", "gemm"),
+        ("plain", "fused"),
+        ("layer plain", "layer fused"),
     )
 
     def __init__(self, choice: GraphChoice, topology: Topology, shape: Shape, norms: tuple[str, ...]):
@@ -51,11 +53,16 @@ class AttentionComparison(Comparison):
             width=shape.width,
             layers=1,
             measures="forward+backward",
-            model=shape.model,
+            model=str(shape),
         )
 
     def obstacle(self, what: str) -> str | None:
-        if what in ("fused", "layer fused"):
+        sharing = self.shape.sharing
+        if what in BESIDE_SHARED and not sharing:
+            return "it is what shared heads are held against, and these share nothing (--head-sharing)"
+        if what in ("fused", "dgl", "plain") and sharing and sharing.groups:
+            return "heads that share keys in groups are measured as whole layers"
+        if what in ("fused", "layer fused", *BESIDE_SHARED):
             return fused.obstacle(CPU)
         return "DGL has no layer of this kind" if what == "dgl.nn" and self.shape.model == "gt" else None
 

@@ -13,8 +13,8 @@ from lipgnn.bench.train import TrainComparison, epoch
 
 # What torch calls our own operations, and what they are.
 NAMES = {
-    "_Attend": "attention, forward",
-    "_AttendBackward": "attention, backward",
+    "Attend": "attention, forward",
+    "AttendBackward": "attention, backward",
     "_ResidualElu": "end of a block, forward",
     "_ResidualEluBackward": "end of a block, backward",
     "_SparseLinear": "sparse encoder, forward",

@@ -33,6 +33,8 @@ def build(what: str, norm: str | None, inputs: Inputs) -> Step:
         "dgl.nn": lambda: _dgl_nn(inputs),
         # The reference has no matrix product but those of the linear maps.
         "gemm": lambda: replay(products(_own_layer(inputs, norm, "dgl"))),
+        "plain": lambda: _edge_part(inputs.plain, norm, is_fused=True),
+        "layer plain": lambda: _own_layer(inputs.plain, norm, "fused"),
     }
     return builders[what]()
 
@@ -49,6 +51,10 @@ def _edge_part(inputs: Inputs, norm: str | None, *, is_fused: bool) -> Step:
 
 def _fused_forward(inputs: Inputs, layer: nn.Module) -> Callable[[], torch.Tensor]:
     common: dict[str, Any] = {"kappa": layer.norm and layer.norm.kappa, "dropout": 0.0, "seed": 0}
+    if inputs.shape.sharing:
+        query, key, value = inputs.z_fused
+        common["scale"] = layer.scale.item()
+        return lambda: fused.shared_product(inputs.graph, query, key, layer.mixing, value, **common)
     if inputs.shape.model == "gt":
         common["codes"] = layer.edge_type
         return lambda: fused.dot_product(inputs.graph, *inputs.z_fused, **common)
@@ -58,9 +64,9 @@ def _fused_forward(inputs: Inputs, layer: nn.Module) -> Callable[[], torch.Tenso
 
 
 def _attention_vectors(layer: nn.Module) -> Tensors:
-    """Those of gat are two, that of gatv2 is one, and gt has none but the codes of types of edges."""
-    own = ("attn", "attn_l", "attn_r", "edge_type")
-    return tuple(parameter for name, parameter in layer.named_parameters() if name in own)
+    """Those of gat are two, that of gatv2 is one; of gt they are the mixing of shared heads and codes of edge types."""
+    names = ("attn", "attn_l", "attn_r", "mixing", "edge_type")
+    return tuple(parameter for name, parameter in layer.named_parameters() if name in names)
 
 
 def _dgl_forward(inputs: Inputs, layer: nn.Module) -> Callable[[], torch.Tensor]:

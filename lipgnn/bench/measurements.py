@@ -25,7 +25,11 @@ ATTENTION = {
     "layer dgl": "whole layer with its projection, DGL's message passing",
     "dgl.nn": "whole layer of dgl.nn (GATConv, GATv2Conv; without norm)",
     "gemm": "limit of a whole layer: its matrix products alone",
+    "plain": "edge part of heads that share nothing, fused kernel, beside shared heads",
+    "layer plain": "whole layer of heads that share nothing, fused kernel, beside shared heads",
 }
+# Those that only layers of shared heads are held against.
+BESIDE_SHARED = ("plain", "layer plain")
 TRAIN = {
     "fused": "epochs by the fused kernel",
     "fused recorded": "the same while gradients are recorded, as by `lipgnn train --record gradients`",
@@ -65,6 +69,7 @@ class Measurement:
     ratio : of "A / B"; of an operation, its share of the epoch.
     against, exponent, stderr : the cost grows with this power of what `against` names (see `lipgnn.bench.growth`).
     measures : "forward+backward", "epoch" or "process".
+    model : the kind of layer, with what its heads share where they do, as in "gt collab:128".
     """
 
     bench: str

@@ -76,6 +76,25 @@ def check_dynamic(
         _expect("edge_weight", edge_weight, (adjacency.num_edges,), key)
 
 
+def check_shared_product(
+    adjacency: Adjacency,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    mixing: torch.Tensor,
+    value: torch.Tensor,
+    edge_weight: torch.Tensor | None = None,
+) -> None:
+    """Refuse inputs of `shared_product` that do not fit the graph or each other."""
+    heads, width = _shape_of("value", value, adjacency)
+    channels = mixing.shape[-1]
+    _expect("query", query, (adjacency.num_targets, channels), value)
+    _expect("key", key, (adjacency.num_sources, channels), value)
+    _expect("mixing", mixing, (heads, channels), value)
+    _expect("value", value, (adjacency.num_sources, heads, width), value)
+    if edge_weight is not None:
+        _expect("edge_weight", edge_weight, (adjacency.num_edges,), value)
+
+
 def check_numbers(*, kappa: float | None, dropout: float = 0.0, negative_slope: float = 0.0) -> None:
     """Refuse numbers that the kernels cannot compute with."""
     if kappa is not None and not 0 < kappa < math.inf:

@@ -6,18 +6,21 @@ node and head. Results do not depend on the number of threads.
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
-from torch.autograd.function import FunctionCtx
 
 from lipgnn.kernels import native
 from lipgnn.kernels.adjacency import Adjacency
-from lipgnn.kernels.checks import check_additive, check_dot_product, check_dynamic, check_numbers
+from lipgnn.kernels.checks import (
+    check_additive,
+    check_dot_product,
+    check_dynamic,
+    check_numbers,
+    check_shared_product,
+)
 from lipgnn.kernels.edge_types import TypedEdges
 from lipgnn.kernels.native import VECTOR_HEADS
-from lipgnn.kernels.once import differentiable_once
-from lipgnn.kernels.steps import AdditiveStep, DotProductStep, DynamicStep, Step
+from lipgnn.kernels.step import Attend
+from lipgnn.kernels.steps import AdditiveStep, DotProductStep, DynamicStep, SharedProductStep
 from lipgnn.kernels.typed_step import TypedProductStep
 from lipgnn.runtime import dgl
 
@@ -78,7 +81,7 @@ def additive(
     check_additive(adjacency, z, target, attn_l, attn_r, bias, edge_weight)
     check_numbers(kappa=kappa, dropout=dropout, negative_slope=negative_slope)
     settings = {"kappa": kappa, "slope": negative_slope, "dropout": dropout, "seed": seed}
-    return _Attend.apply(AdditiveStep, adjacency, settings, z, target, attn_l, attn_r, bias, edge_weight)
+    return Attend.apply(AdditiveStep, adjacency, settings, z, target, attn_l, attn_r, bias, edge_weight)
 
 
 def dot_product(
@@ -116,9 +119,9 @@ def dot_product(
     check_numbers(kappa=kappa, dropout=dropout)
     settings = {"kappa": kappa, "dropout": dropout, "seed": seed}
     if codes is None:
-        return _Attend.apply(DotProductStep, adjacency, settings, query, key, value, edge_weight)
+        return Attend.apply(DotProductStep, adjacency, settings, query, key, value, edge_weight)
     settings["edges"] = TypedEdges.of(graph, len(codes))
-    return _Attend.apply(TypedProductStep, adjacency, settings, query, key, value, edge_weight, codes)
+    return Attend.apply(TypedProductStep, adjacency, settings, query, key, value, edge_weight, codes)
 
 
 def dynamic(
@@ -158,7 +161,47 @@ def dynamic(
     check_dynamic(adjacency, key, query, attn, bias, edge_weight)
     check_numbers(kappa=kappa, dropout=dropout, negative_slope=negative_slope)
     settings = {"kappa": kappa, "slope": negative_slope, "dropout": dropout, "seed": seed}
-    return _Attend.apply(DynamicStep, adjacency, settings, key, query, attn, bias, edge_weight)
+    return Attend.apply(DynamicStep, adjacency, settings, key, query, attn, bias, edge_weight)
+
+
+def shared_product(
+    graph: dgl.DGLGraph,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    mixing: torch.Tensor,
+    value: torch.Tensor,
+    *,
+    scale: float,
+    kappa: float | None,
+    dropout: float,
+    seed: int,
+    edge_weight: torch.Tensor | None = None,
+) -> torch.Tensor:
+    """y_i = Σ_j w_ij α_ij v_j with the scores s Σ_r m_hr q_ir k_jr, or those of `DotProductLipschitzNorm` per node.
+
+    Parameters
+    ----------
+    query : (M, D̃), of the targets, for all heads.
+    key : (N, D̃), of the sources, for all heads.
+    mixing : m_h of every head, (H, D̃).
+    value : (N, H, D), of the sources; in memory with the heads or the width fastest.
+    scale : s, of scores without the norm.
+    kappa, dropout, seed, edge_weight : as for `additive`.
+
+    Returns
+    -------
+    (M, H, D).
+
+    Raises
+    ------
+    DataError : features that do not fit the graph or each other.
+    UsageError : a type or number that cannot be computed with.
+    """
+    adjacency = Adjacency.of(graph)
+    check_shared_product(adjacency, query, key, mixing, value, edge_weight)
+    check_numbers(kappa=kappa, dropout=dropout)
+    settings = {"kappa": kappa, "scale": scale, "dropout": dropout, "seed": seed}
+    return Attend.apply(SharedProductStep, adjacency, settings, query, key, mixing, value, edge_weight)
 
 
 def additive_spread(
@@ -218,28 +261,19 @@ def dynamic_spread(
     ).spread()
 
 
-class _Attend(torch.autograd.Function):
-    """One step of attention, by its class, the graph, its settings and what it is made of."""
-
-    @staticmethod
-    def forward(
-        ctx: FunctionCtx,
-        kind: type[Step],
-        adjacency: Adjacency,
-        settings: dict[str, Any],
-        *inputs: torch.Tensor | None,
-    ) -> torch.Tensor:
-        step = kind(adjacency, *inputs, **settings)
-        out = step.forward()
-        # The inputs as well, on which a second derivative would depend.
-        arrays = {**step.given, **step.kept}
-        ctx.step, ctx.names = step.emptied(), tuple(arrays)
-        ctx.save_for_backward(*arrays.values(), *inputs)
-        return out
-
-    @staticmethod
-    @differentiable_once
-    def backward(ctx: FunctionCtx, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        # Asked for once: under a checkpoint they are computed for it.
-        step = ctx.step.filled(dict(zip(ctx.names, ctx.saved_tensors, strict=False)))
-        return None, None, None, *step.backward(grad_out)
+def shared_product_spread(
+    graph: dgl.DGLGraph,
+    query: torch.Tensor,
+    key: torch.Tensor,
+    mixing: torch.Tensor,
+    value: torch.Tensor,
+    *,
+    scale: float,
+    kappa: float | None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """The same of the attention of `shared_product`."""
+    adjacency = Adjacency.of(graph)
+    check_shared_product(adjacency, query, key, mixing, value)
+    check_numbers(kappa=kappa)
+    numbers = {"kappa": kappa, "scale": scale, "dropout": 0.0, "seed": 0}
+    return SharedProductStep(adjacency, query, key, mixing, value, None, **numbers).spread()

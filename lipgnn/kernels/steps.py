@@ -1,92 +1,13 @@
-"""One step of attention as the compiled kernel takes it: how features lie in memory, and the arrays of a call."""
+"""The steps of attention by the kind of their scores: what each is made of, keeps, and gives back."""
 
 from __future__ import annotations
 
-import copy
 from typing import Any
 
 import torch
 
-from lipgnn.errors import UsageError
-from lipgnn.kernels import native
 from lipgnn.kernels.adjacency import Adjacency
-from lipgnn.kernels.native import MOST_HEADS, VECTOR_HEADS
-
-# Exponentials of scores up to this size can be summed in float32 without taking off the largest score first.
-_SAFE_SCORE = 60.0
-
-
-class Step:
-    """One step of attention: what it is given and keeps for the way back, and the call that computes it.
-
-    Attributes
-    ----------
-    layout : that of the features.
-    settings : sizes and switches.
-    given : arrays by name, as they came in and in the order of memory.
-    kept : further arrays by name, which are filled on the way.
-    """
-
-    form: str
-
-    def __init__(self, adjacency: Adjacency, features: torch.Tensor, kappa: float | None, **numbers: Any):
-        self.adjacency, self.dtype = adjacency, features.dtype
-        self.layout = Layout(features)
-        self.settings = self.layout.settings(kappa, **numbers)
-        self.given: dict[str, torch.Tensor] = {}
-        self.kept: dict[str, torch.Tensor] = {}
-        self._features = features
-
-    def forward(self, **more: torch.Tensor) -> torch.Tensor:
-        """The output, (targets, H, D); `kept` is filled."""
-        features, targets = self._features, self.adjacency.num_targets
-        out = features.new_empty(targets, self.layout.num_heads, self.layout.width)
-        self.run("forward", **more, out=out)
-        return out
-
-    def backward(self, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
-        """The gradients of what the step was made of, in its order, from that of the output."""
-        raise NotImplementedError
-
-    def run(self, direction: str, **more: torch.Tensor) -> None:
-        """Call the kernel, with further arrays."""
-        values = {**self.settings, **self.given, **self.kept, **more}
-        native.call(self.form, direction, self.dtype, graph=self.adjacency, **values)
-
-    def emptied(self) -> Step:
-        """The same without its arrays, which autograd keeps."""
-        step = copy.copy(self)
-        step.given, step.kept, step._features = {}, {}, None
-        return step
-
-    def filled(self, arrays: dict[str, torch.Tensor]) -> Step:
-        """The same with arrays again."""
-        step = copy.copy(self)
-        step.given = arrays
-        return step
-
-    def spread(self) -> tuple[torch.Tensor, torch.Tensor]:
-        """Entropy and largest of every target's weights, (targets, H)."""
-        found = self._features.new_empty(self.adjacency.num_targets, 2, self.layout.padded)
-        self.forward(spread=found)
-        entropy, largest = found[..., : self.layout.num_heads].unbind(1)
-        return entropy, largest
-
-    def _give(self, **features: torch.Tensor | None) -> None:
-        self.given |= {name: self.layout.rows(x) for name, x in features.items() if x is not None}
-
-    def _weigh(self, edge_weight: torch.Tensor | None) -> None:
-        if edge_weight is not None:
-            self.given["edge_weight"] = edge_weight.contiguous()
-
-    def _gradients(self, grad_out: torch.Tensor, shapes: dict[str, tuple[int, ...]]) -> dict[str, torch.Tensor]:
-        """Room for the gradients of what was given, of these shapes, and of edge weights."""
-        shapes = {**shapes, "edge_weight": (self.adjacency.num_edges,)}
-        return {f"grad_{name}": grad_out.new_empty(shape) for name, shape in shapes.items() if name in self.given}
-
-    def _in_heads(self, grads: dict[str, torch.Tensor], name: str) -> torch.Tensor | None:
-        """The gradient of features that were given, as these are, (…, H, D)."""
-        return self.layout.heads(grads[f"grad_{name}"]) if f"grad_{name}" in grads else None
+from lipgnn.kernels.step import Step
 
 
 class AdditiveStep(Step):
@@ -146,8 +67,6 @@ class AdditiveStep(Step):
 
 class DotProductStep(Step):
     form = "dot_product"
-    # Of every source: that of its key, and that of its value.
-    lengths = 2
 
     def __init__(
         self,
@@ -165,14 +84,7 @@ class DotProductStep(Step):
 
     def forward(self, **more: torch.Tensor) -> torch.Tensor:
         """The output, (targets, H, D); `kept` is filled."""
-        query, heads, targets = self._features, self.layout.padded, self.adjacency.num_targets
-        normalize, shift = self.settings["normalize"], self.settings["shift"]
-        self.kept = {"target": query.new_empty(targets, 2 + 2 * normalize + 2 * shift, heads)}
-        if normalize:
-            self.kept["query_length"] = query.new_empty(targets, heads)
-            self.kept["length"] = query.new_empty(self.adjacency.num_sources, self.lengths, heads)
-            self.kept["longest_length"] = query.new_empty(targets, 2, heads)
-            self.kept["longest"] = query.new_empty(targets, 2, heads, dtype=torch.int32)
+        self.kept = self._product_arrays(self._features)
         return super().forward(**more)
 
     def backward(self, grad_out: torch.Tensor, **more: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
@@ -184,7 +96,7 @@ class DotProductStep(Step):
             "backward",
             **layout.room_for(grad_out),
             grad_length=grad_out.new_empty(targets, 2, layout.padded),
-            grad_longest=grad_out.new_empty(self.lengths, layout.padded, sources),
+            grad_longest=grad_out.new_empty(2, layout.padded, sources),
             **grads,
             **more,
         )
@@ -239,45 +151,55 @@ class DynamicStep(Step):
         return *(self._in_heads(grads, name) for name in shapes), grads.get("grad_edge_weight")
 
 
-class Layout:
-    """How features (N, H, D) lie in memory, and the same order for what belongs to them."""
+class SharedProductStep(Step):
+    form = "shared_product"
 
-    def __init__(self, features: torch.Tensor):
-        self.num_heads, self.width = features.shape[1:]
-        if self.num_heads > MOST_HEADS:
-            raise UsageError(
-                f"The fused kernel takes up to {MOST_HEADS} heads, got {self.num_heads}.", "Use --kernel dgl."
-            )
-        self.size = self.num_heads * self.width
-        lies_so = self.num_heads in VECTOR_HEADS and features.transpose(1, 2).is_contiguous()
-        self.heads_fastest = lies_so and not features.is_contiguous()
-        self.padded = native.padded(self.num_heads)
+    def __init__(
+        self,
+        adjacency: Adjacency,
+        query: torch.Tensor,
+        key: torch.Tensor,
+        mixing: torch.Tensor,
+        value: torch.Tensor,
+        edge_weight: torch.Tensor | None,
+        kappa: float | None,
+        **numbers: Any,
+    ):
+        super().__init__(adjacency, value, kappa, channels=mixing.shape[1], **numbers)
+        self._give(value=value)
+        # Vectors of heads for every channel, filled up to whole vectors.
+        by_channel = torch.nn.functional.pad(mixing.t(), (0, self.layout.padded - self.layout.num_heads))
+        self.given |= {"query": query.contiguous(), "key": key.contiguous(), "mixing": by_channel.contiguous()}
+        self._weigh(edge_weight)
 
-    def rows(self, features: torch.Tensor) -> torch.Tensor:
-        """(…, H, D) → rows (…, H·D) in the order of memory."""
-        features = features.transpose(-1, -2) if self.heads_fastest else features
-        return features.contiguous().flatten(-2)
+    def forward(self, **more: torch.Tensor) -> torch.Tensor:
+        """The output, (targets, H, D); `kept` is filled."""
+        value, targets = self._features, self.adjacency.num_targets
+        self.kept = self._product_arrays(value)
+        if self.settings["normalize"]:
+            self.kept["query_factor"] = value.new_empty(targets)
+            self.kept["key_factor"] = value.new_empty(self.adjacency.num_sources)
+        return super().forward(**more)
 
-    def heads(self, rows: torch.Tensor) -> torch.Tensor:
-        """Rows (…, H·D) → (…, H, D), without moving anything."""
-        if self.heads_fastest:
-            return rows.unflatten(-1, (self.width, self.num_heads)).transpose(-1, -2)
-        return rows.unflatten(-1, (self.num_heads, self.width))
-
-    def settings(self, kappa: float | None, **numbers: Any) -> dict[str, Any]:
-        """The sizes and switches of a call, with further numbers."""
-        bounded = kappa is not None and 1 / kappa <= _SAFE_SCORE
-        return {
-            "heads": self.num_heads,
-            "width": self.width,
-            "heads_fastest": self.heads_fastest,
-            "normalize": kappa is not None,
-            "shift": not bounded,
-            "kappa": kappa or 0.0,
-            **numbers,
+    def backward(self, grad_out: torch.Tensor) -> tuple[torch.Tensor | None, ...]:
+        """The gradients of query, key, mixing, value and edge_weight."""
+        layout, adjacency, channels = self.layout, self.adjacency, self.settings["channels"]
+        sources, targets = adjacency.num_sources, adjacency.num_targets
+        shapes = {
+            "query": (targets, channels),
+            "key": (sources, channels),
+            "mixing": (channels, layout.padded),
+            "value": (sources, layout.size),
         }
-
-    def room_for(self, grad_out: torch.Tensor) -> dict[str, torch.Tensor]:
-        """The gradient that comes in, and room for it in the order of memory where that is another."""
-        grad_out = grad_out.contiguous()
-        return {"grad_out": grad_out, "grad_rows": torch.empty_like(grad_out) if self.heads_fastest else grad_out}
+        grads = self._gradients(grad_out, shapes)
+        self.run(
+            "backward",
+            **layout.room_for(grad_out),
+            grad_length=grad_out.new_empty(targets, 2, layout.padded),
+            grad_longest=grad_out.new_empty(2, layout.padded, sources),
+            partial=grad_out.new_empty(adjacency.num_pieces, 2, channels, layout.padded),
+            **grads,
+        )
+        mixing = grads["grad_mixing"][:, : layout.num_heads].t()
+        of_value, of_weight = self._in_heads(grads, "value"), grads.get("grad_edge_weight")
+        return grads["grad_query"], grads["grad_key"], mixing, of_value, of_weight

@@ -17,7 +17,6 @@ _LEAST_SHARES, _MOST_SHARES = 8, 32
 
 class TypedProductStep(DotProductStep):
     form = "typed_product"
-    lengths = 1
 
     def __init__(
         self,

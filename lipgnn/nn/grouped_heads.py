@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import math
+from types import ModuleType
 from typing import Any
 
 import torch
 from torch import nn
 
 from lipgnn.errors import UsageError
+from lipgnn.kernels import fused
 from lipgnn.nn.dot_product import DotProductConv
 from lipgnn.nn.ends import Ends
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.nn.shared_heads import register_scale, sharing_in
+from lipgnn.nn.slices import Projected
+from lipgnn.runtime import dgl
 from lipgnn.spec.network import NetworkSpec
 
 
@@ -69,15 +73,30 @@ class GroupedHeadsConv(DotProductConv):
         sharing, shared_dim = sharing_in(spec, width)
         return super().from_spec(spec, width, shared_dim=shared_dim, groups=sharing.groups, **more)
 
-    def kernel_on(self, device: torch.device) -> None:
-        """None: the reference computes these scores."""
+    def _as_plain(self, projected: Projected) -> list[torch.Tensor]:
+        """The same for a kernel of plain heads: all of one width, and scores divided by its root."""
+        query, key, value = projected
+        own, width = query.shape[-1], max(query.shape[-1], self.out_feats)
+        if self.norm is None:
+            query = query * (self.scale * math.sqrt(width))
+        pad = nn.functional.pad
+        return [pad(query, (0, width - own)), pad(key, (0, width - own)), pad(value, (0, width - self.out_feats))]
+
+    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, projected: Projected, **more: Any) -> torch.Tensor:
+        return kernel.dot_product(graph, *self._as_plain(projected), kappa=self._kappa, **more)[..., : self.out_feats]
+
+    def _fused_spread(self, graph: dgl.DGLGraph, projected: Projected) -> tuple[torch.Tensor, torch.Tensor]:
+        return fused.dot_product_spread(graph, *self._as_plain(projected), kappa=self._kappa)
 
     def _projected(self, ends: Ends, *, heads_fastest: bool) -> list[torch.Tensor]:
         """Query (M, H, d) of the targets, key (N, H, d) and value (N, H, D) of the sources."""
         query = self._project(self.query, ends.target, self.num_heads, heads_fastest=heads_fastest)
-        key = self._project(self.key, ends.source, self.groups, heads_fastest=False)
+        key = self._project(self.key, ends.source, self.groups, heads_fastest=heads_fastest)
         value = self._project(self.value, ends.source, self.num_heads, heads_fastest=heads_fastest)
-        return [query, key.repeat_interleave(self.num_heads // self.groups, dim=-2), value]
+        members = self.num_heads // self.groups
+        if heads_fastest:
+            return [query, key.transpose(-1, -2).repeat_interleave(members, dim=-1).transpose(-1, -2), value]
+        return [query, key.repeat_interleave(members, dim=-2), value]
 
     def _scaled(self, query: torch.Tensor) -> torch.Tensor:
         return query * self.scale

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from types import ModuleType
 from typing import Any
 
 import torch
@@ -10,10 +11,11 @@ from torch import nn
 
 from lipgnn.catalog import MIXING_INITS, SHARED_PRODUCT, check_name
 from lipgnn.errors import UsageError
-from lipgnn.kernels import affine
+from lipgnn.kernels import affine, fused
 from lipgnn.nn.dot_product import DotProductConv
 from lipgnn.nn.ends import Ends
 from lipgnn.nn.linear_map import LinearMap
+from lipgnn.nn.slices import Projected
 from lipgnn.runtime import dgl
 from lipgnn.spec.head_sharing import HeadSharing, parse_head_sharing
 from lipgnn.spec.network import NetworkSpec
@@ -91,8 +93,16 @@ class SharedHeadsConv(DotProductConv):
         with torch.no_grad():
             self.mixing.copy_(own.repeat_interleave(self.shared_dim // self.num_heads, dim=1))
 
-    def kernel_on(self, device: torch.device) -> None:
-        """None: the reference computes these scores."""
+    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, projected: Projected, **more: Any) -> torch.Tensor:
+        return kernel.shared_product(graph, **self._arguments(projected), **more)
+
+    def _fused_spread(self, graph: dgl.DGLGraph, projected: Projected) -> tuple[torch.Tensor, torch.Tensor]:
+        return fused.shared_product_spread(graph, **self._arguments(projected))
+
+    def _arguments(self, projected: Projected) -> dict[str, torch.Tensor | float | None]:
+        query, key, value = projected
+        features = {"query": query, "key": key, "mixing": self.mixing, "value": value}
+        return {**features, "scale": self.scale.item(), "kappa": self._kappa}
 
     def _projected(self, ends: Ends, *, heads_fastest: bool) -> list[torch.Tensor]:
         """Query (M, D̃) of the targets, key (N, D̃) and value (N, H, D) of the sources."""

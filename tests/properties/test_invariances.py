@@ -10,7 +10,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lipgnn.nn import GATConv, TransformerConv
+from lipgnn.nn import GATConv, GroupedHeadsConv, SharedHeadsConv, TransformerConv
 from lipgnn.runtime import dgl
 
 pytestmark = pytest.mark.usefixtures("each_kernel")
@@ -20,8 +20,15 @@ LOCAL = {
     "gat lip": partial(GATConv, residual=True, norm="lip", kappa=0.5),
     "gt": TransformerConv,
     "gt lip": partial(TransformerConv, norm="lip", kappa=0.5),
+    "collab": partial(SharedHeadsConv, shared_dim=5),
+    "collab lip": partial(SharedHeadsConv, shared_dim=5, norm="lip", kappa=0.5),
+    "mqa lip": partial(GroupedHeadsConv, norm="lip", kappa=0.5),
 }
-LAYERS = {**LOCAL, "gt lip graph": partial(TransformerConv, norm="lip", kappa=0.5, query_norm="graph")}
+LAYERS = {
+    **LOCAL,
+    "gt lip graph": partial(TransformerConv, norm="lip", kappa=0.5, query_norm="graph"),
+    "collab lip graph": partial(SharedHeadsConv, shared_dim=5, norm="lip", kappa=0.5, query_norm="graph"),
+}
 SEEDS = st.integers(0, 2**16)
 close = partial(torch.testing.assert_close, rtol=1e-10, atol=1e-10)
 
@@ -128,10 +135,7 @@ def test_heads_are_single_head_layers_side_by_side(name, data, seed, reference):
     out, attention = conv(graph, x, get_attention=True)
     for h in range(3):
         single = layer(reference, name, seed, heads=1)
-        state = conv.state_dict()
-        for key, tensor in state.items():
-            state[key] = tensor[:, h : h + 1] if key.startswith("attn") else tensor[2 * h : 2 * h + 2]
-        single.load_state_dict(state)
+        single.load_state_dict(reference.state_of_heads(conv, [h]))
         out_single, attention_single = single(graph, x, get_attention=True)
         close(out_single[:, 0], out[:, h])
         close(attention_single[:, 0], attention[:, h])

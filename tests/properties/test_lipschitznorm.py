@@ -17,7 +17,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from lipgnn.nn import GATConv, GATv2Conv, TransformerConv
+from lipgnn.nn import GATConv, GATv2Conv, GroupedHeadsConv, SharedHeadsConv, TransformerConv
 from lipgnn.nn.attention import aggregate
 from lipgnn.norms import DotProductLipschitzNorm, LipschitzNorm
 
@@ -257,7 +257,13 @@ def test_u8_scaling_one_of_the_three_changes_the_scores(position, reference, qua
     assert not torch.allclose(before, after, rtol=0.1)
 
 
-LAYERS = {"gat": GATConv, "gatv2": GATv2Conv, "gt": partial(TransformerConv, skip=False, bias=False)}
+LAYERS = {
+    "gat": GATConv,
+    "gatv2": GATv2Conv,
+    "gt": partial(TransformerConv, skip=False, bias=False),
+    "gt collab": partial(SharedHeadsConv, skip=False, bias=False, shared_dim=5),
+    "gt mqa": partial(GroupedHeadsConv, skip=False, bias=False),
+}
 
 
 @settings(max_examples=20, deadline=None)
@@ -336,11 +342,7 @@ def test_u13_permuting_the_heads_permutes_the_output(name, order, reference):
     graph, x = reference.small_graph(), reference.normal(2, 7, 4)
     conv = reference.redraw(LAYERS[name](4, 2, 3, norm="lip", kappa=0.5), seed=1)
     other = LAYERS[name](4, 2, 3, norm="lip", kappa=0.5).double()
-    rows = torch.tensor([2 * h + k for h in order for k in range(2)])
-    state = conv.state_dict()
-    for key, tensor in state.items():
-        state[key] = tensor[:, list(order)] if key.startswith("attn") else tensor[rows]
-    other.load_state_dict(state)
+    other.load_state_dict(reference.state_of_heads(conv, order))
     torch.testing.assert_close(other(graph, x), conv(graph, x)[:, list(order)])
 
 
@@ -353,8 +355,5 @@ def test_u13_heads_are_independent_single_head_layers(data, name, seed, referenc
     out = conv(graph, x)
     for h in range(3):
         single = LAYERS[name](4, 2, 1, norm="lip", kappa=0.5).double()
-        state = conv.state_dict()
-        for key, tensor in state.items():
-            state[key] = tensor[:, h : h + 1] if key.startswith("attn") else tensor[2 * h : 2 * h + 2]
-        single.load_state_dict(state)
+        single.load_state_dict(reference.state_of_heads(conv, [h]))
         torch.testing.assert_close(single(graph, x)[:, 0], out[:, h], rtol=1e-10, atol=1e-10)

@@ -13,7 +13,7 @@
 // |k + e|^2 from products would be rounding errors alone where k and -e are nearly the same.
 #pragma once
 
-#include "attention.h"
+#include "product_attention.h"
 
 namespace lipgnn {
 
@@ -31,7 +31,7 @@ struct DotProduct {
   const T *key, *value;  // (N, H D)
   const T* edge_weight;  // (E), or null: multiplies p_ij after the softmax and dropout
   T* query_length;       // (M, P): |q_i|
-  T* length;             // (N, 2, P): |k_j|, |v_j|; with types (N, P): |v_j|
+  T* length;             // (N, 2, P): |k_j|, |v_j|; with types the first is left as it is
   T* target;             // (M, 4 or 6, P): w_i, t_i, then f_i and s_i if normalized, then h_i and the base if shifted
   T* longest_length;     // (M, 2, P): max_j |k_j|, max_j |v_j|
   int32_t* longest;      // (M, 2, P): the first sources of these lengths, -1 for none; with types the edge of the first
@@ -41,31 +41,29 @@ struct DotProduct {
   const T* grad_out;        // (M, H, D)
   T* grad_rows;             // (M, H D): grad_out in the order of the layout, where that is another
   T* grad_length;           // (M, 2, P): d loss / d max_j |k_j|, over max_j |k_j| with types; d loss / d max_j |v_j|
-  T* grad_longest;          // (2, P, N): these, brought to the longest sources; with types (P, N), that of the values
+  T* grad_longest;          // (2, P, N): these, brought to the longest sources; with types the second alone
   T* grad_query;            // (M, H D)
   T *grad_key, *grad_value; // (N, H D)
   T* grad_edge_weight;      // (E), or null
   // of edges with types
-  const T* code;                                   // (types, H D)
-  const int32_t *incoming_type, *outgoing_type;    // (E): that of every edge, in either order
-  T* grad_code;                                    // (types, H D)
-  T* partial;                                      // (shares, types, H D): grad_code of a share of the sources
+  const T* code;                                 // (types, H D)
+  const int32_t *incoming_type, *outgoing_type;  // (E): that of every edge, in either order
+  T* grad_code;                                  // (types, H D)
+  T* partial;                                    // (shares, types, H D): grad_code of a share of the sources
 };
 
 template <typename Rows, bool Typed>
-class DotProductForm : Attention<Rows> {
-  using Base = Attention<Rows>;
+class DotProductForm : ProductAttention<Rows, DotProduct<typename Rows::T>> {
+  using Base = ProductAttention<Rows, DotProduct<typename Rows::T>>;
   using typename Base::M;
   using typename Base::T;
   using typename Base::V;
-  using Base::graph_, Base::rows_, Base::scaled_, Base::size_, Base::padded_, Base::L, Base::keep, Base::save;
-  static constexpr int G = Rows::G;
-  static constexpr int kBlock = 16;  // edges whose scores are computed before any of them is used
+  using Base::a_, Base::graph_, Base::rows_, Base::scaled_, Base::size_, Base::padded_, Base::L, Base::G, Base::kBlock;
+  using Base::own_length, Base::lengths, Base::target, Base::target_size, Base::highest_at, Base::base_at;
+  using Base::kept_first, Base::kept_second, Base::brought_to, Base::keep, Base::save, Base::weigh;
 
  public:
-  explicit DotProductForm(const DotProduct<T>& arrays)
-      : Base(arrays.graph, arrays.heads, arrays.width, arrays.dropout, arrays.seed, arrays.edge_weight), a_(arrays),
-        plain_factor_(T(1 / std::sqrt(double(arrays.width)))) {}
+  explicit DotProductForm(const DotProduct<T>& arrays) : Base(arrays, 1 / std::sqrt(double(arrays.width))) {}
 
   void forward() const {
     if (a_.normalize) {
@@ -81,26 +79,16 @@ class DotProductForm : Attention<Rows> {
     for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { targets(first, end); });
     if (a_.grad_edge_weight)
       for_pieces(graph_.incoming, graph_.threads, [&](int64_t, int64_t first, int64_t end) { edges(first, end); });
-    for (int which = Typed; a_.normalize && which < 2; ++which)
-      this->bring_to_longest(brought_to(which), a_.longest + which * padded_, 2 * padded_, a_.grad_length + which * padded_,
-                             2 * padded_);
-    if constexpr (Typed)
+    if constexpr (Typed) {
+      if (a_.normalize) this->bring_length(1);
       shares_of_codes();
-    else
+    } else {
+      if (a_.normalize) this->bring_lengths();
       for_pieces(graph_.outgoing, graph_.threads, [&](int64_t, int64_t first, int64_t end) { sources(first, end); });
+    }
   }
 
  private:
-  T* own_length(int64_t node) const { return a_.query_length + node * padded_; }
-  T* lengths(int64_t node) const { return a_.length + node * (2 - Typed) * padded_; }
-  T* value_length(int64_t node) const { return lengths(node) + (1 - Typed) * padded_; }
-  T* target(int64_t node) const { return a_.target + node * target_size(); }
-  size_t target_size() const { return (2 + 2 * a_.normalize + 2 * a_.shift) * padded_; }
-  size_t highest_at() const { return (2 + 2 * a_.normalize) * padded_; }
-  size_t base_at() const { return (3 + 2 * a_.normalize) * padded_; }
-  V kept_first(const T* at) const { return a_.normalize ? load<V>(at + 2 * padded_) : fill<T, L>(1); }
-  V kept_second(const T* at) const { return a_.normalize ? load<V>(at + 3 * padded_) : fill<T, L>(plain_factor_); }
-  T* brought_to(int which) const { return a_.grad_longest + (which - Typed) * padded_ * graph_.num_sources; }
   const T* query(int64_t node) const { return a_.query + node * size_; }
   const T* key(int64_t node) const { return a_.key + node * size_; }
   const T* value(int64_t node) const { return a_.value + node * size_; }
@@ -133,7 +121,7 @@ class DotProductForm : Attention<Rows> {
         save(lengths(node), length);
       }
       rows_.length(value(node), length);
-      save(value_length(node), length);
+      save(lengths(node) + padded_, length);
     }
   }
 
@@ -146,7 +134,14 @@ class DotProductForm : Attention<Rows> {
     typename Rows::Row scaled(size_), sum(size_), room(size_);
     for (int64_t i = first; i < end; ++i) {
       const int64_t begin = order.start[i], stop = order.start[i + 1];
-      find_factors(i, begin, stop, first_factor, second_factor, room.data());
+      if constexpr (Typed) {
+        V longest[G];
+        M edge[G];
+        if (a_.normalize) find_longest_key(begin, stop, longest, edge, room.data());
+        this->find_factors(i, begin, stop, first_factor, second_factor, longest, edge);
+      } else {
+        this->find_factors(i, begin, stop, first_factor, second_factor);
+      }
       rows_.copy(scaled.data(), query(i));
       rows_.scale(scaled.data(), first_factor);
       rows_.clear(sum.data());
@@ -157,7 +152,7 @@ class DotProductForm : Attention<Rows> {
       for (int64_t block = begin; block < stop; block += kBlock) {
         const int64_t last = block + kBlock < stop ? block + kBlock : stop;
         score(scaled.data(), second_factor, block, last, scores.data(), room.data());
-        if (a_.shift) raise(scores.data(), last - block, highest, total, sum.data());
+        if (a_.shift) this->raise(scores.data(), last - block, highest, total, sum.data());
         for (int64_t e = block; e < last; ++e) {
           for (int g = 0; g < rows_.groups(); ++g) {
             const V p = exponential<T, L>(load<V>(scores.data() + (e - block) * padded_ + g * L) - highest[g]);
@@ -190,48 +185,6 @@ class DotProductForm : Attention<Rows> {
     }
   }
 
-  void raise(const T* scores, int64_t count, V* highest, V* total, T* sum) const {
-    V down[G];
-    for (int g = 0; g < rows_.groups(); ++g) {
-      V top = highest[g];
-      for (int64_t k = 0; k < count; ++k) top = larger(top, load<V>(scores + k * padded_ + g * L));
-      down[g] = exponential<T, L>(highest[g] - top);
-      total[g] *= down[g];
-      highest[g] = top;
-    }
-    rows_.scale(sum, down);
-  }
-
-  // f_i and s_i, kept for backward with the numbers of the longest neighbours.
-  void find_factors(int64_t i, int64_t begin, int64_t stop, V* first_factor, V* second_factor, T* room) const {
-    V longest_key[G];
-    M edge[G];
-    if constexpr (Typed)
-      if (a_.normalize) find_longest_key(begin, stop, longest_key, edge, room);
-    for (int g = 0; g < rows_.groups(); ++g) {
-      const size_t at = g * L;
-      first_factor[g] = fill<T, L>(1);
-      second_factor[g] = fill<T, L>(plain_factor_);
-      if (a_.normalize) {
-        V longest[2];
-        for (int which = 0; which < 2; ++which) {
-          M number;
-          if (Typed && which == 0)
-            longest[0] = longest_key[g], number = edge[g];
-          else
-            this->find_longest(lengths(0) + (which - Typed) * padded_ + at, (2 - Typed) * padded_, begin, stop,
-                               longest + which, &number);
-          this->save_numbers(a_.longest + (i * 2 + which) * padded_ + at, number);
-          store(a_.longest_length + (i * 2 + which) * padded_ + at, longest[which]);
-        }
-        first_factor[g] = 1 / nonzero<T, L>(second_of(load<V>(own_length(i) + at), longest));
-        second_factor[g] = 1 / nonzero<T, L>(larger(longest[0], longest[1])) / T(a_.kappa);
-        store(target(i) + 2 * padded_ + at, first_factor[g]);
-        store(target(i) + 3 * padded_ + at, second_factor[g]);
-      }
-    }
-  }
-
   // The longest key of the edges that enter a target, and the number of its edge, the first where several are.
   void find_longest_key(int64_t begin, int64_t stop, V* length, M* number, T* room) const {
     const EdgeOrder& order = graph_.incoming;
@@ -247,17 +200,6 @@ class DotProductForm : Attention<Rows> {
       }
     }
     for (int g = 0; g < rows_.groups(); ++g) length[g] = begin < stop ? length[g] : V{};
-  }
-
-  // max{u v, u w, v w} is the larger of v and w times this.
-  static V second_of(V query, const V* longest) {
-    return larger(query, longest[0] < longest[1] ? longest[0] : longest[1]);
-  }
-
-  // The weight of an edge from its score. Where scores are not bounded, the last digit of one can be more than exp can
-  // bear: it must be what forward found, to the bit.
-  V weigh(const T* at, V x) const {
-    return exponential<T, L>(a_.shift ? rounded(x) - load<V>(at + highest_at()) : x) * load<V>(at);
   }
 
   void measure_spread(int64_t first, int64_t end) const {
@@ -348,7 +290,8 @@ class DotProductForm : Attention<Rows> {
       rows_.add(gains.data(), d, slopes.data());
       rows_.scale(gains.data(), weight);
       if (a_.normalize) {
-        for (int g = 0; g < rows_.groups(); ++g) d[g] = to_lengths(i, g * L, t[g] * bends[g] - turns[g]);
+        for (int g = 0; g < rows_.groups(); ++g) d[g] = this->to_lengths(i, g * L, t[g] * bends[g] - turns[g]);
+        if constexpr (Typed) over_length(i);
         this->add_length_gradient(gains.data(), d, own_length(i), query(i));
       }
       rows_.copy(a_.grad_query + i * size_, gains.data());
@@ -377,25 +320,6 @@ class DotProductForm : Attention<Rows> {
       }
     }
   }
-
-  // From d loss / d log(1 / (f_i s_i)) to v and w, which are kept, and u, which is returned. Equal lengths share.
-  V to_lengths(int64_t i, size_t at, V gradient) const {
-    const T* lengths_of = a_.longest_length + i * 2 * padded_ + at;
-    const V longest[] = {load<V>(lengths_of), load<V>(lengths_of + padded_)};
-    const V own = load<V>(own_length(i) + at), lesser = longest[0] < longest[1] ? longest[0] : longest[1];
-    const V larger_one = larger(longest[0], longest[1]), second = larger(own, lesser), none{};
-    const V to_first = larger_one > Base::tiny ? gradient / larger_one : none;
-    const V to_second = second > Base::tiny ? gradient / second : none;
-    const V to_lesser = to_second * share(lesser, own), of_key = share(longest[0], longest[1]);
-    T* kept = a_.grad_length + i * 2 * padded_ + at;
-    const V to_key = to_first * of_key + to_lesser * (1 - of_key);
-    store(kept, !Typed ? to_key : (longest[0] > Base::tiny ? to_key / longest[0] : none));
-    store(kept + padded_, to_first * (1 - of_key) + to_lesser * of_key);
-    return to_second - to_lesser;
-  }
-
-  // The share of a in max(a, b): 1, 0, or a half where they are equal.
-  static V share(V a, V b) { return a > b ? fill<T, L>(1) : (a == b ? fill<T, L>(T(0.5)) : V{}); }
 
   // dk_j and dv_j of every source.
   void sources(int64_t first, int64_t end) const {
@@ -509,7 +433,7 @@ class DotProductForm : Attention<Rows> {
       }
       if (a_.normalize) {
         for (int g = 0; g < rows_.groups(); ++g) d[g] = this->brought(brought_to(1), j, g);
-        this->add_length_gradient(to_value.data(), d, value_length(j), value(j));
+        this->add_length_gradient(to_value.data(), d, lengths(j) + padded_, value(j));
       }
       rows_.copy(a_.grad_key + j * size_, to_key.data());
       rows_.copy(a_.grad_value + j * size_, to_value.data());
@@ -526,6 +450,15 @@ class DotProductForm : Attention<Rows> {
     }
   }
 
+  // d loss / d max |k_j + e_t| is kept over that length, by which it is multiplied with the key itself.
+  void over_length(int64_t i) const {
+    for (int g = 0; g < rows_.groups(); ++g) {
+      const size_t at = i * 2 * padded_ + g * L;
+      const V length = load<V>(a_.longest_length + at), kept = load<V>(a_.grad_length + at);
+      store(a_.grad_length + at, length > Base::tiny ? kept / length : V{});
+    }
+  }
+
   // d loss / d |k_j + e_t| over that length, of the heads for which this edge has the longest key of target i; whether
   // there are any.
   bool of_longest(int64_t i, int64_t edge_id, V* gradient) const {
@@ -539,9 +472,6 @@ class DotProductForm : Attention<Rows> {
     }
     return any;
   }
-
-  const DotProduct<T>& a_;
-  const T plain_factor_;
 };
 
 template <typename Rows>

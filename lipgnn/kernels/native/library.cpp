@@ -6,6 +6,7 @@
 #include "dynamic.h"
 #include "residual_elu.h"
 #include "row_measures.h"
+#include "shared_product.h"
 #include "smoothness.h"
 #include "sparse_product.h"
 #include "summary.h"
@@ -57,6 +58,7 @@ LIPGNN_EXPORT_SIZE(feature_dropout, FeatureDropout)
 LIPGNN_EXPORT_SIZE(dynamic, Dynamic)
 LIPGNN_EXPORT_SIZE(residual_elu, ResidualElu)
 LIPGNN_EXPORT_SIZE(row_measures, RowMeasures)
+LIPGNN_EXPORT_SIZE(shared_product, SharedProduct)
 LIPGNN_EXPORT_SIZE(smoothness, Smoothness)
 LIPGNN_EXPORT_SIZE(sparse_product, SparseProduct)
 LIPGNN_EXPORT_SIZE(summary, Summary)
@@ -85,6 +87,8 @@ LIPGNN_EXPORT_ONE_WAY(feature_dropout, FeatureDropout)
 LIPGNN_EXPORT(dynamic, DynamicAttention, Dynamic, float, float32)
 LIPGNN_EXPORT(dynamic, DynamicAttention, Dynamic, double, float64)
 LIPGNN_EXPORT_ONE_WAY(row_measures, RowMeasures)
+LIPGNN_EXPORT(shared_product, SharedProductAttention, SharedProduct, float, float32)
+LIPGNN_EXPORT(shared_product, SharedProductAttention, SharedProduct, double, float64)
 LIPGNN_EXPORT_ONE_WAY(smoothness, Smoothness)
 LIPGNN_EXPORT_ONE_WAY(sparse_product, SparseProduct)
 LIPGNN_EXPORT_ONE_WAY(summary, Summary)

@@ -127,6 +127,11 @@ def dynamic(graph: dgl.DGLGraph, *inputs: torch.Tensor, **options: object) -> to
     raise UsageError("The Triton kernel does not know the scores of GATv2.", "Use kernel='dgl' (--kernel dgl).")
 
 
+def shared_product(graph: dgl.DGLGraph, *inputs: torch.Tensor, **options: object) -> torch.Tensor:
+    """Attention whose heads share queries and keys, which this kernel does not know."""
+    raise UsageError("The Triton kernel does not know shared heads.", "Use kernel='dgl' (--kernel dgl).")
+
+
 def _known(graph: dgl.DGLGraph, *options: torch.Tensor | None) -> Adjacency:
     """The adjacency of a graph whose sources are its targets, if none of the options is given."""
     adjacency = Adjacency.of(graph)

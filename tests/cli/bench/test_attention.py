@@ -29,6 +29,13 @@ def test_for_people_names_are_explained(invoke):
     assert f"gather: {ATTENTION['gather']}" in out and "dgl / gather" in out
 
 
+def test_shared_heads_beside_heads_that_share_nothing(invoke):
+    shared = ["--model", "gt", "--head-sharing", "collab", "--shared-dim", 4, "--width", 2, "--what", "layer dgl,dgl"]
+    rows = json.loads(invoke("bench", "attention", *TINY[:8], *shared, "--norm", "lip", "--json")[1])
+    assert {(row["model"], row["what"]) for row in rows} == {("gt collab:4", "layer dgl"), ("gt collab:4", "dgl")}
+    assert "--head-sharing collab --shared-dim 4" in rows[0]["command"]
+
+
 def test_a_data_set_can_be_measured_on(invoke):
     arguments = ["--dataset", "planted", *TINY[4:], "--width", 2]
     rows = json.loads(invoke("bench", "attention", *arguments, "--json")[1])
@@ -68,6 +75,12 @@ def test_every_name_is_in_the_help(invoke):
         (["--width", "wide"], "no list of whole numbers"),
         (["--model", "gcn"], "gcn"),
         (["--repeats", 0], "--repeats"),
+        (["--head-sharing", "collab"], "Heads of model 'gat' cannot share queries and keys"),
+        (
+            ["--model", "gt", "--head-sharing", "collab", "--shared-dim", 65, "--width", 8],
+            "at most heads × hidden = 64",
+        ),
+        (["--model", "gt", "--shared-dim", 8], "while they share none"),
         (["--dataset", "cora", "--nodes", 100], "has its own nodes and edges"),
     ],
 )
@@ -82,6 +95,8 @@ def test_edges_can_have_types(invoke):
     code, out, _ = invoke("bench", "attention", *arguments, "--model", "gt", "--json")
     rows = json.loads(out)
     assert code == 0 and {row["graph"] for row in rows} == {"power-law, 5 edge types"}
-    assert rows[0]["command"].endswith("--edge-types 5")
+    assert "--edge-types 5" in rows[0]["command"]
     code, _, err = invoke("bench", "attention", *arguments, "--model", "gat")
-    assert code == 2 and "Layers of 'gat' do not tell types of edges apart, and 5 were asked for." in err
+    assert (
+        code == 2 and "Layers of 'gat' with head sharing 'none' do not tell types of edges apart, and there are" in err
+    )

@@ -8,7 +8,7 @@ from lipgnn.bench.attention import AttentionComparison, main
 from lipgnn.bench.compare import Candidate
 from lipgnn.bench.graphs import GraphChoice
 from lipgnn.bench.inputs import Shape
-from lipgnn.bench.measurements import ATTENTION
+from lipgnn.bench.measurements import ATTENTION, BESIDE_SHARED
 
 CHOICE = GraphChoice(nodes=60, edges=300)
 SHAPE = Shape("gat", 2, 4)
@@ -21,7 +21,7 @@ def comparison(shape=SHAPE):
 def test_candidates_have_every_norm_they_have_a_place_for(monkeypatch):
     monkeypatch.setattr(attention.fused, "obstacle", lambda device: None)
     candidates, left_out = comparison().candidates(ATTENTION)
-    assert left_out == []
+    assert [line.partition(" is left out")[0] for line in left_out] == list(BESIDE_SHARED)
     assert [c for c in candidates if c.what in ("gather", "gemm")] == [("gather", None), ("gemm", None)]
     assert [c for c in candidates if c.what == "dgl.nn"] == [("dgl.nn", "none")]
     assert [c.norm for c in candidates if c.what == "layer fused"] == ["none", "lip"]
@@ -29,11 +29,23 @@ def test_candidates_have_every_norm_they_have_a_place_for(monkeypatch):
 
 def test_what_cannot_be_measured_says_why(monkeypatch):
     monkeypatch.setattr(attention.fused, "obstacle", lambda device: "it is not built")
+    apart = "it is what shared heads are held against, and these share nothing (--head-sharing)"
     assert {what: reason for what in ATTENTION if (reason := comparison().obstacle(what))} == {
         "fused": "it is not built",
         "layer fused": "it is not built",
+        **dict.fromkeys(BESIDE_SHARED, apart),
     }
     assert comparison(Shape("gt", 2, 4)).obstacle("dgl.nn") == "DGL has no layer of this kind"
+
+
+def test_shared_heads_are_held_against_heads_that_share_nothing(monkeypatch):
+    monkeypatch.setattr(attention.fused, "obstacle", lambda device: None)
+    shared, grouped = (comparison(Shape("gt", 2, 4, kind, 4)) for kind in ("collab", "mqa"))
+    assert [shared.obstacle(what) for what in ("fused", "dgl", *BESIDE_SHARED)] == [None] * 4
+    whole = "heads that share keys in groups are measured as whole layers"
+    assert [grouped.obstacle(what) for what in ("fused", "dgl", *BESIDE_SHARED)] == [whole, whole, whole, None]
+    assert shared.template.model == "gt collab:4" and comparison(Shape("gt", 2, 4)).template.model == "gt"
+    assert {("plain", "fused"), ("layer plain", "layer fused")} <= set(shared.pairs)
 
 
 def test_every_candidate_is_measured_and_the_pairs_have_their_ratios():

@@ -15,7 +15,7 @@ needs_fused = pytest.mark.skipif(fused.obstacle(CPU) is not None, reason=f"fused
 @pytest.fixture(scope="module")
 def inputs():
     topology = GraphChoice(nodes=80, edges=500).topology()
-    return lambda model: Inputs(topology, Shape(model, 4, 6))
+    return lambda model, *sharing: Inputs(topology, Shape(model, 4, 6, *sharing))
 
 
 def assert_equal_steps(first, second, count):
@@ -51,6 +51,24 @@ def test_both_kernels_compute_the_same_with_types_of_edges(part, norm, count):
     made = Inputs(GraphChoice(nodes=80, edges=500).topology(), Shape("gt", 4, 6, edge_types=7))
     assert made.graph.edata[EDGE_TYPE].unique().tolist() == list(range(7))
     assert_equal_steps(build(f"{part}fused", norm, made), build(f"{part}dgl", norm, made), count)
+
+
+@needs_fused
+@pytest.mark.parametrize("norm", ["none", "lip"])
+@pytest.mark.parametrize(
+    "part, sharing, count",
+    [("", "collab", 5), ("layer ", "collab", 11), ("layer ", "mqa", 10), ("layer ", "gqa:2", 10)],
+)
+def test_both_kernels_compute_the_same_of_shared_heads(inputs, part, sharing, norm, count):
+    made = inputs("gt", sharing, 10)
+    assert_equal_steps(build(f"{part}fused", norm, made), build(f"{part}dgl", norm, made), count)
+
+
+@needs_fused
+def test_heads_that_share_nothing_are_the_plain_layer(inputs):
+    made, plain = inputs("gt", "collab", 10), inputs("gt")
+    for part, beside in (("fused", "plain"), ("layer fused", "layer plain")):
+        assert_equal_steps(build(part, "lip", plain), build(beside, "lip", made), 4 if part == "fused" else 10)
 
 
 def test_the_norm_is_computed_where_it_is_asked_for(inputs):

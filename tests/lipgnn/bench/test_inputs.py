@@ -20,6 +20,21 @@ def test_both_orders_in_memory_hold_the_same_features(topology, model, count, ka
         assert plain.is_leaf and ordered.is_leaf and plain.requires_grad and ordered.requires_grad
 
 
+def test_shared_queries_and_keys_have_no_heads(topology):
+    inputs = Inputs(topology, Shape("gt", 4, 6, "collab", 10))
+    assert [z.shape for z in inputs.z] == [(60, 10), (60, 10), (60, 4, 6)]
+    assert all(map(torch.equal, inputs.z, inputs.z_fused))
+    assert inputs.plain.shape == Shape("gt", 4, 6) and len(inputs.plain.z) == 3
+    assert inputs.layer("lip", "dgl").shared_dim == 10
+    assert inputs.layer("none", "dgl").mixing.shape == (4, 10)
+
+
+def test_what_is_computed_is_told_apart_by_name():
+    names = {"gt": Shape("gt", 4, 6), "gt collab:24": Shape("gt", 4, 6, "collab"), "gt mqa:6": Shape("gt", 4, 6, "mqa")}
+    assert all(str(shape) == name for name, shape in names.items())
+    assert Shape("gt", 4, 6, "gqa:2", 8).channels == 8 and Shape("gat", 4, 6).channels == 0
+
+
 @pytest.mark.parametrize("heads_fastest", [True, False])
 def test_the_order_is_the_one_the_kernel_likes(topology, heads_fastest, monkeypatch):
     monkeypatch.setattr("lipgnn.kernels.fused.heads_fastest", lambda heads, width: heads_fastest, raising=False)

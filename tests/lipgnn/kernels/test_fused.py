@@ -15,7 +15,7 @@ from lipgnn.datasets import load
 from lipgnn.diagnose.data import WholeData
 from lipgnn.diagnose.profile import profile
 from lipgnn.kernels import fused
-from lipgnn.nn import GATConv, GATv2Conv, TransformerConv
+from lipgnn.nn import GATConv, GATv2Conv, SharedHeadsConv, TransformerConv
 from lipgnn.nn.attention import aggregate
 from lipgnn.runtime import dgl
 from lipgnn.spec.run import RunSpec
@@ -24,7 +24,7 @@ pytestmark = pytest.mark.skipif(
     fused.obstacle(torch.device("cpu")) is not None, reason=str(fused.obstacle(torch.device("cpu")))
 )
 
-FORMS = ["additive", "dot_product", "dynamic"]
+FORMS = ["additive", "dot_product", "dynamic", "shared_product"]
 TOLERANCE = {torch.float32: 1e-5, torch.float64: 1e-10}
 # Layouts: heads fastest with and without a known width, width fastest with one group of heads and with several.
 SHAPES = [(8, 8), (8, 5), (4, 3), (8, 40), (3, 7), (1, 1), (1, 33), (11, 9), (16, 2), (17, 4)]
@@ -32,14 +32,20 @@ SHAPES = [(8, 8), (8, 5), (4, 3), (8, 40), (3, 7), (1, 1), (1, 33), (11, 9), (16
 
 def layer_of(form, heads, width, kappa):
     """The reference, as a layer with these parameters, and the tensors that are its input."""
-    kind = {"additive": GATConv, "dot_product": TransformerConv, "dynamic": GATv2Conv}[form]
+    kinds = {
+        "additive": GATConv,
+        "dot_product": TransformerConv,
+        "dynamic": GATv2Conv,
+        "shared_product": SharedHeadsConv,
+    }
+    kind = kinds[form]
     norm = {"norm": None} if kappa is None else {"norm": "lip", "kappa": kappa}
     return kind(1, width, heads, allow_zero_in_degree=True, kernel="dgl", **norm)
 
 
 def by_reference(form, graph, inputs, *, kappa, negative_slope=0.2, keep=None, dropout=0.0):
     """Attention by `apply_edges` and `edge_softmax`; `keep` (E, H) says which weights are not dropped."""
-    heads, width = inputs[0].shape[1:]
+    heads, width = inputs[-1 if form == "shared_product" else 0].shape[1:]
     layer = layer_of(form, heads, width, kappa).to(inputs[0].dtype)
 
     def drop(weights):
@@ -56,6 +62,11 @@ def by_reference(form, graph, inputs, *, kappa, negative_slope=0.2, keep=None, d
         del layer.attn
         layer.attn, layer.leaky_relu = inputs[2], torch.nn.LeakyReLU(negative_slope)
         scores = layer.scores(graph, value, query)
+    elif form == "shared_product":
+        query, key, mixing, value = inputs
+        del layer.mixing
+        layer.mixing = mixing
+        scores = layer.scores(graph, query, key, value)
     else:
         scores, value = layer.scores(graph, *inputs), inputs[2]
     return aggregate(graph, scores, value, drop)[0]
@@ -73,13 +84,20 @@ def by_kernel(form, graph, inputs, *, kappa, heads_fastest=False, negative_slope
         key, query, attn = inputs
         slope = {"negative_slope": negative_slope}
         return fused.dynamic(graph, lay(key), lay(query), attn, kappa=kappa, dropout=dropout, seed=seed, **slope)
+    if form == "shared_product":
+        query, key, mixing, value = inputs
+        numbers = {"scale": value.shape[-1] ** -0.5, "kappa": kappa, "dropout": dropout, "seed": seed}
+        return fused.shared_product(graph, query, key, mixing, lay(value), **numbers)
     return fused.dot_product(graph, *map(lay, inputs), kappa=kappa, dropout=dropout, seed=seed)
 
 
 def inputs_of(form, nodes, heads, width, *, seed=0, dtype=torch.float64):
     generator = torch.Generator().manual_seed(seed)
     counts = {"additive": (nodes, 1, 1), "dot_product": (nodes, nodes, nodes), "dynamic": (nodes, nodes, 1)}
-    shapes = [(count, heads, width) for count in counts[form]]
+    # A number of shared channels that is neither that of a head nor a multiple of anything.
+    channels = width + heads + 3
+    shared = [(nodes, channels), (nodes, channels), (heads, channels), (nodes, heads, width)]
+    shapes = shared if form == "shared_product" else [(count, heads, width) for count in counts[form]]
     return [torch.randn(shape, dtype=dtype, generator=generator) for shape in shapes]
 
 
@@ -150,8 +168,9 @@ def test_equals_the_reference_around_a_hub_of_degree_ten_thousand(form, kappa, s
 def test_equal_lengths_pass_their_gradient_to_the_first_neighbour_as_dgl_does(form, reference):
     graph = reference.small_graph()
     inputs = inputs_of(form, 7, 3, 2)
-    for x in inputs[:1] if form == "additive" else inputs:
-        x[:] = x[0].clone()
+    for x in inputs:
+        if len(x) == 7:
+            x[:] = x[0].clone()
     compare(form, graph, inputs, kappa=1.0)
 
 
@@ -275,8 +294,8 @@ def test_with_the_norm_features_of_any_size_are_alike(form, size, reference):
     assert all(x.isfinite().all() for x in found)
     torch.testing.assert_close(found[0] / size, usual[0], rtol=1e-5, atol=1e-6)
     torch.testing.assert_close(
-        found[-1] if form == "dot_product" else found[1],
-        usual[-1] if form == "dot_product" else usual[1],
+        found[-1] if form.endswith("product") else found[1],
+        usual[-1] if form.endswith("product") else usual[1],
         rtol=1e-4,
         atol=1e-5,
     )
@@ -321,7 +340,7 @@ def test_what_is_not_finite_stays_visible(reference):
     assert out[0].isfinite().all()
 
 
-@pytest.mark.parametrize("kind", [GATConv, GATv2Conv, TransformerConv])
+@pytest.mark.parametrize("kind", [GATConv, GATv2Conv, TransformerConv, SharedHeadsConv])
 def test_nothing_with_a_row_for_every_edge_is_kept(kind):
     nodes, edges, heads, width = 50, 4000, 8, 8
     graph = dgl.graph(

@@ -10,16 +10,14 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from lipgnn.errors import UsageError
 from lipgnn.kernels import fused
-from lipgnn.kernels.steps import MOST_HEADS, Layout
 from lipgnn.runtime import dgl
 
 pytestmark = pytest.mark.skipif(
     fused.obstacle(torch.device("cpu")) is not None, reason=str(fused.obstacle(torch.device("cpu")))
 )
 
-FORMS = ["additive", "dot_product", "dynamic"]
+FORMS = ["additive", "dot_product", "dynamic", "shared_product"]
 TOLERANCE = {torch.float32: 2e-5, torch.float64: 1e-10}
 # Every layout: heads fastest with and without a known width, width fastest with one group of heads and with several.
 SHAPES = [(8, 8), (4, 3), (8, 40), (3, 7), (1, 1), (11, 9)]
@@ -35,13 +33,19 @@ def spread(form, graph, inputs, kappa, *, heads_fastest=False):
     if form == "dynamic":
         key, query, attn = inputs
         return fused.dynamic_spread(graph, lay(key), lay(query), attn, kappa=kappa, negative_slope=0.2)
+    if form == "shared_product":
+        query, key, mixing, value = inputs
+        scale = value.shape[-1] ** -0.5
+        return fused.shared_product_spread(graph, query, key, mixing, lay(value), scale=scale, kappa=kappa)
     return fused.dot_product_spread(graph, *map(lay, inputs), kappa=kappa)
 
 
 def inputs_of(form, nodes, heads, width, *, dtype, seed=0):
     generator = torch.Generator().manual_seed(seed)
     counts = {"additive": (nodes, 1, 1), "dot_product": (nodes, nodes, nodes), "dynamic": (nodes, nodes, 1)}
-    return [torch.randn((count, heads, width), dtype=dtype, generator=generator) for count in counts[form]]
+    shared = [(nodes, 9), (nodes, 9), (heads, 9), (nodes, heads, width)]
+    shapes = shared if form == "shared_product" else [(count, heads, width) for count in counts[form]]
+    return [torch.randn(shape, dtype=dtype, generator=generator) for shape in shapes]
 
 
 def by_loops(reference, form, graph, inputs, kappa):
@@ -52,9 +56,11 @@ def by_loops(reference, form, graph, inputs, kappa):
         scores = np.where(scores > 0, scores, 0.2 * scores)
     elif form == "dynamic":
         scores = reference.dynamic_scores(edges, *arrays[:2], arrays[2][0], kappa)
+    elif form == "shared_product":
+        scores = reference.shared_scores(edges, *arrays, kappa)
     else:
         scores = reference.dot_scores(edges, *arrays, kappa)
-    _, weights = reference.attend(edges, scores, arrays[0])
+    _, weights = reference.attend(edges, scores, arrays[-1 if form == "shared_product" else 0])
     found = {}
     for node in {target for _, target in edges}:
         for head in range(weights.shape[1]):
@@ -98,7 +104,7 @@ def test_huge_scores_leave_one_neighbour_and_no_entropy(form, reference):
 @pytest.mark.parametrize("form", FORMS)
 def test_what_is_not_finite_stays_visible(form, reference):
     inputs = inputs_of(form, 7, 8, 8, dtype=torch.float32)
-    inputs[0][4, 2, 1] = float("nan")
+    inputs[0][4, ..., 1] = float("nan")
     entropy, _ = spread(form, reference.small_graph(), inputs, None)
     assert entropy[4, 2].isnan()
     assert entropy[0].isfinite().all()
@@ -116,18 +122,3 @@ def test_spread_does_not_depend_on_the_number_of_threads(form):
     finally:
         torch.set_num_threads(threads)
     assert all(map(torch.equal, *found))
-
-
-def test_more_heads_than_there_is_room_for_are_refused():
-    Layout(torch.zeros(1, MOST_HEADS, 1))
-    with pytest.raises(UsageError, match=f"up to {MOST_HEADS} heads, got {MOST_HEADS + 1}"):
-        Layout(torch.zeros(1, MOST_HEADS + 1, 1))
-
-
-@pytest.mark.parametrize("shape", [(8, 5), (3, 4)])
-def test_rows_and_heads_are_each_others_reverse(shape):
-    x = torch.randn(6, *shape)
-    for features in (x, x.transpose(1, 2).contiguous().transpose(1, 2)):
-        layout = Layout(features)
-        assert layout.rows(features).data_ptr() == features.data_ptr() or not layout.heads_fastest
-        torch.testing.assert_close(layout.heads(layout.rows(features)), x, rtol=0, atol=0)

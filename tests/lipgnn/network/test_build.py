@@ -6,7 +6,7 @@ from lipgnn.network.blocks import Block
 from lipgnn.network.build import Builder, example_block
 from lipgnn.network.deep import DeepGNN
 from lipgnn.network.reversible import ReversibleBlock
-from lipgnn.nn import Mlp
+from lipgnn.nn import GroupedHeadsConv, Mlp, SharedHeadsConv
 from lipgnn.spec.network import NetworkSpec
 
 
@@ -17,6 +17,34 @@ def test_blocks_have_the_parts_that_were_asked_for():
     halves = Builder(NetworkSpec(stack="reversible", residual="scaled", layers=4)).block(1)
     assert isinstance(halves, ReversibleBlock) and halves.scale == 0.5
     assert halves.f.conv.fc.weight.shape == (32, 32)
+
+
+SHARED = [("collab", SharedHeadsConv), ("mqa", GroupedHeadsConv), ("gqa:4", GroupedHeadsConv)]
+
+
+@pytest.mark.parametrize("stack", ["plain", "reversible"])
+@pytest.mark.parametrize("sharing, kind", SHARED)
+def test_heads_share_what_was_asked_for_in_a_block_and_in_its_example(sharing, kind, stack):
+    options = {"hidden": 8, "shared_dim": 16, "residual": "scaled", "stack": stack}
+    spec = NetworkSpec(model="gt", head_sharing=sharing, **options)
+    block, example = Builder(spec).block(1), example_block(spec)
+    assert type(block.parts[0]) is type(example.parts[0]) is kind
+    assert block.parts[0].shared_dim == (16 if stack == "plain" else 8)
+
+
+@pytest.mark.parametrize("init", ["glorot", "torch-ends", "orthogonal", "zero-last"])
+@pytest.mark.parametrize("weight_norm", ["none", "cap:0.5"])
+@pytest.mark.parametrize("sharing, kind", SHARED)
+def test_maps_of_shared_heads_are_drawn_and_bounded_like_others(sharing, kind, weight_norm, init):
+    options = {"residual": "identity", "init": init, "weight_norm": weight_norm, "bias": "layers"}
+    torch.manual_seed(0)
+    conv = Builder(NetworkSpec(model="gt", head_sharing=sharing, shared_dim=16, **options)).block(1).conv
+    lengths = [torch.linalg.matrix_norm(head, 2) for head in conv.key.weight.unflatten(0, (conv.maps[1].heads, -1))]
+    if weight_norm != "none":
+        assert all(length <= 0.5 + 1e-5 for length in lengths)
+    elif init == "orthogonal":
+        torch.testing.assert_close(torch.stack(lengths), torch.ones(len(lengths)))
+    assert conv.value.weight.any() == (init != "zero-last")
 
 
 def test_maps_near_the_identity_come_nearer_with_depth():

@@ -55,6 +55,17 @@ def test_gradients_are_those_of_autograd_through_the_same_blocks(dtype, toleranc
         torch.testing.assert_close(received[name], value, atol=tolerance * max(1.0, size), rtol=tolerance, msg=name)
 
 
+@pytest.mark.parametrize("sharing, shared_dim", [("collab", 0), ("collab", 6), ("mqa", 0), ("mqa", 6), ("gqa:2", 4)])
+def test_shared_heads_are_halved_as_well_and_have_the_gradients_of_autograd(sharing, shared_dim, reference):
+    options = {"model": "gt", "norm": "lip", "head_sharing": sharing, "shared_dim": shared_dim}
+    deep = network(reference, **options)
+    conv, full = deep.blocks[0].f.conv, {"collab": 8, "mqa": 4}.get(sharing)
+    assert conv.shared_dim == (shared_dim or full) // 2
+    expected, received = step(network(reference, **options), reference, run_blocks), step(deep, reference)
+    for name, value in expected.items():
+        torch.testing.assert_close(received[name], value, atol=1e-10, rtol=1e-10, msg=name)
+
+
 def test_the_layer_is_the_published_one(reference):
     """Written out for the first half of the channels and the second, with s = 1/√L."""
     deep, graph = network(reference, norm="lip+layer", layers=3).eval(), reference.small_graph()

@@ -25,20 +25,22 @@ from lipgnn.runtime import dgl
 from lipgnn.spec.network import NetworkSpec
 
 CASES = [
-    (model, norm)
+    (model, norm, "none")
     for model, entry in catalog.MODELS.items()
     if not entry.closed  # they refuse such graphs as these, and have tests of their own
     for norm in ["none", *(name for name, norm in catalog.SCORE_NORMS.items() if entry.attention in norm.attention)]
 ]
+CASES += [("gt", norm, sharing) for norm in ("none", "lip") for sharing in ("collab", "mqa", "gqa:2")]
 
 
 @pytest.fixture(params=CASES, ids="-".join)
 def layer(request, reference):
     """A layer of every kind, with every score norm it takes."""
-    model, norm = request.param
+    model, norm, sharing = request.param
     options = {"hidden": 2, "heads": 2, "residual": "none", "bias": "layers", "kernel": "dgl"}
-    spec = NetworkSpec(model=model, norm=norm, **options)
-    return reference.redraw(catalog.MODELS[model].load().from_spec(spec, 4), seed=1)
+    spec, entry = NetworkSpec(model=model, norm=norm, head_sharing=sharing, **options), catalog.MODELS[model]
+    kind = entry.load() if sharing == "none" else entry.load_shared(sharing.partition(":")[0])
+    return reference.redraw(kind.from_spec(spec, 4), seed=1)
 
 
 def output(layer, graph, x):

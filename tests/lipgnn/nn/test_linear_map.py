@@ -7,13 +7,16 @@ from lipgnn.nn import (
     GATSepConv,
     GCNConv,
     GINConv,
+    GroupedHeadsConv,
     LinearMap,
     Mlp,
     SAGEConv,
+    SharedHeadsConv,
     TransformerConv,
     bound_weights,
     initialize,
 )
+from lipgnn.nn.contract import score_weights_of
 from lipgnn.spec.weight_norm import parse_weight_norm
 
 LAYERS = {
@@ -22,6 +25,8 @@ LAYERS = {
     "gat-sep": lambda: GATSepConv(6, 2, 3),
     "gt": lambda: TransformerConv(6, 2, 3),
     "gt without skip": lambda: TransformerConv(6, 2, 3, skip=False),
+    "gt collab": lambda: SharedHeadsConv(6, 2, 3, shared_dim=4),
+    "gt gqa": lambda: GroupedHeadsConv(6, 2, 6, groups=3),
     "gcn": lambda: GCNConv(6, 6),
     "sage": lambda: SAGEConv(6, 6),
     "sage without skip": lambda: SAGEConv(6, 6, skip=False),
@@ -29,12 +34,15 @@ LAYERS = {
     "mlp": lambda: Mlp(6, 12, nn.ELU()),
 }
 MATRICES = {"gat-sep": 3, "gat with a linear residual": 2, "gt": 4, "gt without skip": 3, "sage": 2, "gin": 2, "mlp": 2}
+MATRICES |= {"gt collab": 4, "gt gqa": 4}
 
 
 @pytest.mark.parametrize("kind", LAYERS)
 def test_the_maps_of_a_layer_are_all_its_matrices(kind):
     layer = LAYERS[kind]()
-    named = {id(parameter) for parameter in layer.parameters() if parameter.dim() == 2}
+    # A mixing is of heads, and no map of features.
+    others = {id(parameter) for parameter in score_weights_of(layer)}
+    named = {id(parameter) for parameter in layer.parameters() if parameter.dim() == 2} - others
     assert {id(linear.weight) for linear in layer.maps} == named
     assert len(named) == MATRICES.get(kind, 1)
 
