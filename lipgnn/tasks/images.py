@@ -39,26 +39,30 @@ class Images(Task):
     uncertified = "A certificate is about the features of nodes of one graph, and images are many."
 
     def defaults(self, dataset: str, model: str) -> dict[str, Any]:
-        """What suits small images: residual sums of layers with LayerNorm before them and an MLP behind."""
+        """What suits small images: residual sums of layers with BatchNorm, and an MLP behind each.
+
+        LayerNorm, as the authors have it, learns more slowly here: it takes the brightness of a pixel away, which is all
+        that the first layer knows of it.
+        """
         return {
             "features": "raw",
             "layers": 3,
             "hidden": 8,
             "heads": 4,
-            "norm": "layer",
-            "norm_place": "pre",
+            "norm": "batch",
+            "norm_place": "branch",
             "residual": "identity",
             "mlp": "2x",
-            "activation": "relu",
+            "activation": "elu",
             "encoder_activation": "none",
             "bias": "layers",
             "dropout": 0.0,
             "layer_dropout": 0.0,
-            "lr": 2e-3,
+            "lr": 5e-3,
             "weight_decay": 0.0,
             "layer_weight_decay": "same",
             "schedule": "cosine",
-            "batch_size": 32,
+            "batch_size": 16,
             "epochs": 30,
             "patience": 0,
             "select": "val_score",
