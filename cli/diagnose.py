@@ -87,7 +87,7 @@ Examples:
     help="Draw the numbers into this file: .png, .svg or .pdf.",
 )
 @preset_option
-@spec_options_but("init")
+@spec_options_but("init", "reach")
 @config_option
 @results_option
 @json_option

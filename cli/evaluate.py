@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from cli import console
+from cli.attention import check_figure, draw, figure_options
 from cli.certificate import certificate_of, certify_arguments, certify_options, show_certificate
 from cli.options import debug_option, device_option, json_option, results_option
 from lipgnn.catalog import METRICS
@@ -20,6 +21,7 @@ Examples:
   lipgnn evaluate results/runs/3f2a91c07b5d
   lipgnn evaluate best.safetensors --dataset my-cora.npz --json
   lipgnn evaluate 3f2a --certify --tries 100
+  lipgnn evaluate 3f2a --rotations --figure attention -o attention.png
 """
 
 
@@ -29,6 +31,8 @@ Examples:
 @click.option("--split", metavar="NAME", help="Evaluate on another split than the one it was trained on.")
 @device_option
 @certify_options
+@click.option("--rotations", is_flag=True, help="Show scores of turned and mirrored images, and errors by layer.")
+@figure_options
 @results_option
 @json_option
 @debug_option
@@ -40,8 +44,10 @@ def command(
     certify: bool,
     radii: str | None,
     tries: int | None,
+    rotations: bool,
     results: Path,
     as_json: bool,
+    **picture: Any,
 ) -> int:
     """Evaluate a saved model, and certify it.
 
@@ -49,7 +55,7 @@ def command(
     RUN is a run's id, the start of one, or its folder; FILE is a saved model such as best.safetensors.
     """
     arguments = certify_arguments(certify, radii, tries)
-
+    check_figure(**picture)
     path = Store(results).find_model(model)
 
     from lipgnn.evaluate import data_for, evaluate
@@ -59,7 +65,9 @@ def command(
     saved = load_model(path)
     data = data_for(saved, dataset, split)
     chosen, reason = choose_device(device)
-    evaluation = asdict(evaluate(saved, data, chosen))
+    evaluation = asdict(evaluate(saved, data, chosen, rotations=rotations))
+    if picture["figure"]:
+        draw(saved, data, chosen, **picture)
     summary = {
         "model": str(path),
         "dataset": data.name,

@@ -47,17 +47,23 @@ class Evaluation:
 
 
 @torch.no_grad()
-def evaluate(saved: SavedModel, dataset: TaskData, device: torch.device) -> Evaluation:
+def evaluate(saved: SavedModel, dataset: TaskData, device: torch.device, *, rotations: bool = False) -> Evaluation:
     """Run the model without dropout.
+
+    Parameters
+    ----------
+    rotations : add the tables of images that are turned and mirrored.
 
     Raises
     ------
     DataError : the data set has other numbers of features or classes than the model.
+    UsageError : rotations of data that has no images.
     """
     _check_shape(saved, dataset)
     network = saved.network.to(device).eval()
     task = find_task(dataset.task)
     batches = task.batches(saved.spec, dataset, device)
+    turned = task.rotations(saved.spec, dataset, network, batches) if rotations else {}
     logits, labels = logits_of(network, batches), batches.labels
     parts = {part: (logits[items], labels[items]) for part, items in batches.parts.items()}
     metric = task.metric_for(saved.spec.metric)
@@ -78,7 +84,21 @@ def evaluate(saved: SavedModel, dataset: TaskData, device: torch.device) -> Eval
         found_entropy = (attention_entropy(edges, spread_of(graph, weights)).item() for weights in attention)
         entropy = [None if math.isnan(value) else value for value in found_entropy]
     tables = task.further_tables(saved.spec, dataset, network, batches)
-    return Evaluation(metric, found, official, classes, confusion, entropy, tables)
+    return Evaluation(metric, found, official, classes, confusion, entropy, {**tables, **turned})
+
+
+def looks(saved: SavedModel, dataset: TaskData, device: torch.device, number: int) -> dict[str, Any]:
+    """Where the model looks in an image of the test part (see `lipgnn.tasks.rotations.looks_of`).
+
+    Raises
+    ------
+    DataError : as in `evaluate`.
+    UsageError : the data has no images, or not so many.
+    """
+    _check_shape(saved, dataset)
+    task = find_task(dataset.task)
+    batches = task.batches(saved.spec, dataset, device)
+    return task.looks(saved.spec, dataset, saved.network.to(device).eval(), batches, number)
 
 
 def data_for(saved: SavedModel, dataset: str | None = None, split: str | None = None) -> TaskData:

@@ -70,19 +70,20 @@ def show(name: str, as_json: bool) -> int:
     if as_json:
         console.print_json(facts)
         return 0
-    if facts.get("task") == "paths":
-        _show_paths(name, facts)
-    else:
-        _show_nodes(name, facts)
+    views = {"paths": _show_paths, "images": _show_images}
+    views.get(facts.get("task"), _show_nodes)(name, facts)
     return 0
 
 
 def facts_of(name: str) -> dict[str, Any]:
-    """The statistics of a data set, whether its nodes have classes or it has trajectories."""
+    """The statistics of a data set, whether its nodes have classes, or it has trajectories or images."""
     from lipgnn.datasets import describe, read
+    from lipgnn.datasets.images import form_of, has_images, read_pictures
     from lipgnn.datasets.paths import has_trajectories, read_paths
-    from lipgnn.datasets.statistics import describe_paths
+    from lipgnn.datasets.statistics import describe_images, describe_paths
 
+    if has_images(name):
+        return describe_images(read_pictures(form_of(name)[0]))
     return describe_paths(read_paths(name)) if has_trajectories(name) else describe(read(name))
 
 
@@ -141,6 +142,17 @@ def _show_paths(name: str, facts: dict[str, Any]) -> None:
     console.print_panel(facts["name"], rows)
     for caution in cautions([name]):
         console.note(f"Note: {caution}")
+    console.print_next(shlex.join(["lipgnn", "train", "--dataset", name]))
+
+
+def _show_images(name: str, facts: dict[str, Any]) -> None:
+    rows = [
+        ("images", f"{facts['images']:,} of {facts['side']} × {facts['side']} pixels, in shades of grey"),
+        ("published test", f"{facts['published_test']:,}" if facts["published_test"] else "none"),
+        *_split_rows(facts["splits"]),
+    ]
+    console.print_panel(facts["name"], rows)
+    console.print_table(("class", "images"), (row.values() for row in facts["classes"]))
     console.print_next(shlex.join(["lipgnn", "train", "--dataset", name]))
 
 

@@ -35,24 +35,36 @@ def verify(names: tuple[str, ...], as_json: bool) -> int:
 
 
 def _verdict(name: str) -> dict[str, Any]:
-    from lipgnn.datasets import identify, read
+    from lipgnn.datasets import read
+    from lipgnn.datasets.images import form_of, has_images, read_pictures
     from lipgnn.datasets.paths import has_trajectories, read_paths
+    from lipgnn.tasks import identify
 
     try:
+        if has_images(name):
+            pictures = read_pictures(form_of(name)[0])
+            fingerprint = identify(name)
+            detail = f"{len(pictures.images):,} images, fingerprint {fingerprint}"
+            return _known(name, fingerprint) or {"name": name, "verdict": "readable", "detail": detail}
         if has_trajectories(name):
             data = read_paths(name)
             detail = f"{data.num_nodes:,} nodes, {len(data.lengths):,} trajectories, fingerprint {data.fingerprint}"
             return {"name": name, "verdict": "readable", "detail": detail}
         source = read(name)
-        if name not in DATASETS or DATASETS[name].fingerprint is None:
-            return {"name": name, **_compared(source, dataset_entry(name))}
-        fingerprint = identify(name)
+        known = DATASETS[name].fingerprint if name in DATASETS else None
+        return _known(name, identify(name)) if known else {"name": name, **_compared(source, dataset_entry(name))}
     except UsageError:
         raise
     except LipgnnError as error:
         return {"name": name, "verdict": "damaged", "detail": error.message}
-    if fingerprint != DATASETS[name].fingerprint:
-        expected = DATASETS[name].fingerprint
+
+
+def _known(name: str, fingerprint: str) -> dict[str, str] | None:
+    """The verdict on a data set whose fingerprint is known; None for others."""
+    expected = DATASETS[name].fingerprint if name in DATASETS else None
+    if expected is None:
+        return None
+    if fingerprint != expected:
         return {"name": name, "verdict": "damaged", "detail": f"fingerprint {fingerprint}, not {expected}"}
     return {"name": name, "verdict": "whole", "detail": f"fingerprint {fingerprint}"}
 

@@ -15,6 +15,12 @@ PATH_FILES = ("nodes", "edges", "lengths", "observations", "paths")
 EDGES_ALONE = "edges_only"
 """What stands in the place of `edges` where these have no features."""
 
+IDX_FILES = {
+    "train": ("train-images-idx3-ubyte", "train-labels-idx1-ubyte"),
+    "test": ("t10k-images-idx3-ubyte", "t10k-labels-idx1-ubyte"),
+}
+"""The files of images and of labels in a folder as MNIST's, each plain or with `.gz` behind it."""
+
 _ENOUGH_FILES = 3
 
 
@@ -110,6 +116,25 @@ class PathsEntry(DatasetEntry):
     cut_weights: bool = False
     diffusion: Mapping[str, Any] = field(default_factory=dict)
     task: str = "paths"
+
+
+@dataclass(frozen=True)
+class ImagesEntry(DatasetEntry):
+    """Images with a class each.
+
+    Attributes
+    ----------
+    brightest : the value of a pixel that stands for 1.
+    """
+
+    brightest: int = 255
+    task: str = "images"
+
+
+def is_image_folder(path: str | os.PathLike[str]) -> bool:
+    """Whether a path is that of a folder as MNIST's: some of its four files are there, by their names."""
+    files = (file for part in IDX_FILES.values() for file in part)
+    return any(os.path.isfile(os.path.join(path, f"{file}{end}")) for file in files for end in ("", ".gz"))
 
 
 def is_path_folder(path: str | os.PathLike[str]) -> bool:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from pathlib import PurePath
 
-from lipgnn.catalog.dataset_entries import DatasetEntry, FileEntry, OgbEntry, PathsEntry
+from lipgnn.catalog.dataset_entries import DatasetEntry, FileEntry, ImagesEntry, OgbEntry, PathsEntry
 from lipgnn.catalog.entry import Entry
 from lipgnn.catalog.recipes import LINEAR_RECIPE, SUMS_RECIPE
 
@@ -189,6 +189,20 @@ DATASETS: dict[str, DatasetEntry] = {
         origin="many graphs",
         source="Alon & Yahav 2021",
         task="trees",
+    ),
+    "digits": ImagesEntry(
+        "handwritten digits of 8 × 8 pixels",
+        origin="ships",
+        source="Alpaydin & Kaynak 1998",
+        fingerprint="0518b788546ad788",
+        parameters="rotated",
+        brightest=16,
+    ),
+    "mnist": ImagesEntry(
+        "handwritten digits of 28 × 28 pixels", source="LeCun et al. 1998", parameters="SIZE[:rotated]"
+    ),
+    "fashion": ImagesEntry(
+        "clothes of 28 × 28 pixels, 10 kinds", source="Xiao et al. 2017", parameters="SIZE[:rotated]"
     ),
     "planar": _roads("walks on 400 points of a square, joined to their neighbours"),
     "mesh": _roads("walks on a grid of 20 × 20 points with diagonals"),

@@ -131,8 +131,9 @@ MODELS: dict[str, LayerEntry] = {
 
 
 def layers_for(task: str) -> list[str]:
-    """The names of the layers that networks of a task can have."""
-    return [name for name, entry in MODELS.items() if entry.task in (None, task)]
+    """The names of the layers that networks of a task can have; pixels of images lie to each other as edges say."""
+    layers = [name for name, entry in MODELS.items() if entry.task in (None, task)]
+    return [name for name in layers if MODELS[name].typed_edges] if task == "images" else layers
 
 
 def models_with(fact: str) -> list[str]:

@@ -6,7 +6,7 @@ import functools
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from lipgnn.catalog.dataset_entries import is_path_folder
+from lipgnn.catalog.dataset_entries import is_image_folder, is_path_folder
 from lipgnn.catalog.datasets import dataset_entry
 from lipgnn.catalog.entry import Entry, check_name
 
@@ -73,7 +73,7 @@ def _cost(description: str) -> MeasureEntry:
 
 
 # Those of task paths (Cordonnier & Loukas 2019), each a mean over windows or over decisions.
-MEASURES: dict[str, MeasureEntry] = {
+PATH_MEASURES: dict[str, MeasureEntry] = {
     "target_probability": MeasureEntry("the probability of the nodes of the true target"),
     "precision_top1": MeasureEntry("whether the most probable node is one of the target's"),
     "precision_top5": MeasureEntry("whether one of the five most probable nodes is one of the target's"),
@@ -82,6 +82,14 @@ MEASURES: dict[str, MeasureEntry] = {
     "path_nll": _cost("the negative log-likelihood of a true path"),
     "path_nll_deg3": _cost("the same of first edges and of nodes with more than two out-edges"),
 }
+
+# Those of task images, by the metric of the run.
+IMAGE_MEASURES: dict[str, MeasureEntry] = {
+    "turned_score": MeasureEntry("the mean score of images turned by 90, 180 and 270 degrees"),
+    "mirrored_score": MeasureEntry("the score of mirrored images"),
+}
+
+MEASURES = {**PATH_MEASURES, **IMAGE_MEASURES}
 
 AUTO_METRIC = "auto"
 """In the place of a metric: the one that the data set, or else its task, says."""
@@ -95,6 +103,7 @@ TASKS: dict[str, Entry] = {
         "NeighborsMatch: a key to look up at the leaves of a tree", implementation="lipgnn.tasks.trees:NeighborsMatch"
     ),
     "paths": Entry("where a path on a graph goes on", implementation="lipgnn.tasks.paths:Paths"),
+    "images": Entry("one class for every image", implementation="lipgnn.tasks.images:Images"),
 }
 
 
@@ -114,13 +123,16 @@ def task_name(dataset: str) -> str:
     """The name of the task that the name or path of a data set leads to: the one place that knows.
 
     Where the name, up to a colon, is that of a task, it is this one; else the one of the data set's entry in the
-    catalog. A folder of the five files of trajectories is of paths, and all other data of nodes.
+    catalog. A folder of the five files of trajectories is of paths, one of idx files of images, and
+    all other data of nodes.
     """
     family = dataset.partition(":")[0]
     if family in TASKS:
         return family
     if entry := dataset_entry(dataset):
         return entry.task
+    if is_image_folder(dataset) or is_image_folder(family):
+        return "images"
     return "paths" if is_path_folder(dataset) else "nodes"
 
 

@@ -15,6 +15,7 @@ from lipgnn.datasets.dataset import Dataset, prepare
 from lipgnn.datasets.formats import detect
 from lipgnn.datasets.formats.npz import write_npz
 from lipgnn.datasets.generated import FAMILIES, GENERATED
+from lipgnn.datasets.images import has_images
 from lipgnn.datasets.locate import MANY_GRAPHS, data_directory, locate
 from lipgnn.datasets.paths import has_trajectories
 from lipgnn.datasets.prepare import fingerprint, prepare_edges
@@ -93,6 +94,8 @@ def read(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None) 
         raise UsageError(f"Data set {name_or_path!r} is many graphs and no single one.", "Train on it: it has no page.")
     if has_trajectories(name_or_path, data_dir=data_dir):
         raise UsageError(f"Data set {str(name_or_path)!r} is trajectories on a graph, whose nodes have no classes.")
+    if has_images(name_or_path, data_dir=data_dir):
+        raise UsageError(f"Data set {str(name_or_path)!r} is images, which have no graph of their own.")
     path = locate(name_or_path, data_dir=data_dir)
     try:
         source = detect(path).read(path)

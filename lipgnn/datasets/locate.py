@@ -9,7 +9,7 @@ from pathlib import Path
 import platformdirs
 
 import lipgnn
-from lipgnn.catalog import DATASETS, UNDIRECTED, FileEntry, OgbEntry, PathsEntry
+from lipgnn.catalog import DATASETS, UNDIRECTED, FileEntry, ImagesEntry, OgbEntry, PathsEntry
 from lipgnn.datasets.formats import readable, recognize
 from lipgnn.errors import DataError, UsageError, unknown_name
 
@@ -112,6 +112,8 @@ def _remedy(name: str, directory: Path) -> str:
     entry = DATASETS[name]
     if isinstance(entry, PathsEntry):
         return f"Put its five files into {str(directory / entry.folder)!r}; {VARIABLE} names another directory."
+    if isinstance(entry, ImagesEntry):
+        return f"Put its four idx files into {str(directory / name)!r}; {VARIABLE} names another directory."
     if isinstance(entry, FileEntry):
         layout = f"Run `lipgnn datasets fetch {name}`, or put {entry.url} into {str(directory / entry.folder)!r}"
     elif isinstance(entry, OgbEntry):

@@ -20,7 +20,7 @@ from lipgnn.errors import UsageError
 
 RANDOM_TRAIN, RANDOM_VAL = 20, 30
 
-_RANDOM = re.compile(r"random:(\d{1,9})(?::(\d{1,9}):(\d{1,9}))?", re.ASCII)
+RANDOM = re.compile(r"random:(\d{1,9})(?::(\d{1,9}):(\d{1,9}))?", re.ASCII)
 _GEOM_GCN = re.compile(r"geom-gcn:(\d{1,3})", re.ASCII)
 
 
@@ -35,7 +35,7 @@ def choose(source: Source, split: str, *, data_dir: Path | None = None) -> Split
     split = split if split in source.splits else split_name(source.name, split)
     if split in source.splits:
         return source.splits[split]
-    if match := _RANDOM.fullmatch(split):
+    if match := RANDOM.fullmatch(split):
         if source.several_labels:
             raise UsageError(
                 f"A random split takes nodes of every class, and nodes of {source.name!r} have several labels.",

@@ -8,6 +8,8 @@ import numpy as np
 from scipy import sparse
 
 from lipgnn.datasets.dataset import Dataset
+from lipgnn.datasets.images import choose_split
+from lipgnn.datasets.pictures import Pictures
 from lipgnn.datasets.prepare import prepare_edges, prepare_types
 from lipgnn.datasets.source import UNKNOWN, Source, Split
 from lipgnn.datasets.trajectories import PathDataset
@@ -103,6 +105,23 @@ def _types(source: Source) -> dict[str, list[int]]:
         return {}
     counts = np.bincount(types, minlength=source.num_edge_types + 1)[:-1]
     return {"edge_types": (counts if source.directed else counts // 2).tolist()}
+
+
+def describe_images(pictures: Pictures) -> dict[str, Any]:
+    """Statistics of images as their authors give them; their nodes are pixels, and a group and a reach make edges."""
+    counts = np.bincount(pictures.labels, minlength=pictures.num_classes)
+    return {
+        "name": pictures.name,
+        "task": "images",
+        "images": len(pictures.images),
+        "side": pictures.side,
+        "nodes": pictures.side**2,
+        "edges": None,
+        "features": 1,
+        "classes": [{"class": k, "images": int(count)} for k, count in enumerate(counts)],
+        "published_test": int(pictures.test.sum()),
+        "splits": {"public": _sizes(choose_split(pictures, "public"))},
+    }
 
 
 def _density(source: Source) -> float | None:

@@ -85,9 +85,9 @@ def diagnose(
 
     Raises
     ------
-    UsageError : a part that cannot be switched off, a network whose output is no sum over paths, or one of walks.
+    UsageError : a part that cannot be switched off, or a network whose output is no sum over paths, or not of nodes.
     """
-    _refuse_walks(subject)
+    _refuse_others(subject)
     chosen, _ = choose_device(device)
     data = WholeData.of(subject.spec, subject.dataset, chosen)
     network = subject.network.to(chosen)
@@ -106,10 +106,10 @@ def diagnose(
     return Diagnosis(subject, str(chosen), found, verdict, variants, summed, far)
 
 
-def _refuse_walks(subject: Subject) -> None:
-    if find_task(subject.dataset.task).walks:
+def _refuse_others(subject: Subject) -> None:
+    if (outputs := find_task(subject.dataset.task).outputs) != "nodes":
         raise UsageError(
-            f"A diagnosis is of outputs of nodes, and those of data set {subject.dataset.name!r} are of walks.",
+            f"A diagnosis is of outputs of nodes, and those of data set {subject.dataset.name!r} are of {outputs}.",
             "Train an encoder with layers with --record similarity, and give --over epochs.",
         )
 

@@ -18,6 +18,7 @@ TOPICS = (
     "heads",
     "paths",
     "extrapolate",
+    "images",
     "sweeps",
     "tables",
     "diagnose",

@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING
 
-from lipgnn.catalog import MEASURES, WALKERS
+from lipgnn.catalog import PATH_MEASURES, WALKERS
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.report.table.cells import Cell
 from lipgnn.report.table.values import DISTANCE, GROWTH
@@ -114,8 +114,8 @@ def measures_by_horizon(run: Row, results: Results, value: str) -> dict[str, dic
     ------
     UsageError : nothing of this name is recorded by horizon, or the run has not recorded it.
     """
-    if value not in MEASURES:
-        raise unknown_name("measure by horizon", value, MEASURES)
+    if value not in PATH_MEASURES:
+        raise unknown_name("measure by horizon", value, PATH_MEASURES)
     numbers = _array(run, results.recording(run["run_id"], "horizons"), value)[-1].tolist()
     found = (
         (walker, {steps: number for steps, number in enumerate(row) if math.isfinite(number)})

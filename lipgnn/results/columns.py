@@ -116,7 +116,7 @@ def _problems(row: Row) -> Iterator[tuple[str, str]]:
         yield "status", f"{row['status']!r} is neither 'done' nor 'diverged'"
     for name in SCORES:
         if row[name] is None:
-            if row["status"] == "done":
+            if row["status"] == "done" and name not in OPTIONAL:
                 yield name, "empty, though the run is done"
         elif not 0 <= row[name] <= 1:
             yield name, f"score {row[name]!r} is not between 0 and 1"

@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from lipgnn.catalog import MEASURES
+from lipgnn.catalog import PATH_MEASURES
 from lipgnn.errors import DataError
 from lipgnn.files import ensure_writable, write_atomic
 from lipgnn.results.store import Store
@@ -40,7 +40,7 @@ SIMILARITY = ("grad_mu", "grad_norm", "feat_mu", "feat_norm", "rank1")
 REACH = ("reach_share",)
 # Of walks of exactly 0, 1, 2 … steps in the test part, NaN where there are none: every measure, and how many windows
 # have such a walk. Rows are the walks of `lipgnn.catalog.WALKERS`.
-HORIZONS = (*MEASURES, "horizon_windows")
+HORIZONS = (*PATH_MEASURES, "horizon_windows")
 # What a run can be asked to record, with the names of its arrays.
 RECORDS = {"gradients": GRADIENTS, "similarity": SIMILARITY, "reach": REACH, "horizons": HORIZONS}
 # Those whose columns are layers.

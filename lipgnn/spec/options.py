@@ -9,7 +9,7 @@ from typing import Any
 from lipgnn.errors import UsageError, unknown_name
 
 # The groups of options, in the order in which help texts and result columns have them.
-GROUPS = ("data", "network", "depth and norms", "training", "paths", "compute")
+GROUPS = ("data", "network", "depth and norms", "training", "paths", "images", "compute")
 
 _TYPES = {"str": str, "int": int, "float": float}
 _WORDS = {str: "a text", int: "a whole number", float: "a number"}

@@ -19,6 +19,8 @@ from lipgnn.catalog import (
     MODELS,
     PATH_LOSSES,
     PREDICTIONS,
+    READOUTS,
+    SYMMETRIES,
     TRANSITIONS,
     WALKS,
     Entry,
@@ -39,7 +41,7 @@ SCHEMA = 2
 # are the same, and a store may move between machines. These are not part of a run's id.
 HOW = ("device", "kernel", "recompute_every")
 
-_DATA, _TRAINING, _PATHS, _COMPUTE = "data", "training", "paths", "compute"
+_DATA, _TRAINING, _PATHS, _IMAGES, _COMPUTE = "data", "training", "paths", "images", "compute"
 _METRICS = {AUTO_METRIC: Entry("the metric of the data set"), **METRICS}
 
 
@@ -115,6 +117,9 @@ class RunSpec(NetworkSpec):
     directions: str = task_option(
         _PATHS, "forward", "The direction of edges in the encoder.", choices=("forward", "both")
     )
+    group: str = task_option(_IMAGES, "p4", "What the network is made to respect.", catalog=SYMMETRIES)
+    reach: int = task_option(_IMAGES, 1, "Pixels look at others up to so many rows and columns away.", low=0, high=1000)
+    readout: str = task_option(_IMAGES, "max", "What is taken over the group elements.", catalog=READOUTS)
     device: str = option(_COMPUTE, "auto", "Where to compute: auto, cpu, cuda or cuda:K.")
 
     def __post_init__(self) -> None:

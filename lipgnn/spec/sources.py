@@ -77,6 +77,9 @@ def resolve(
     def given(name: str) -> Any:
         return chosen[name][0] if name in chosen else FIELDS[name].default
 
+    dataset = given("dataset")
+    if own := task_of(dataset).model:
+        chosen.setdefault("model", (own, f"default of data set {dataset}"))
     for defaults, source in _defaults(given, preset):
         for name, value in defaults.items():
             chosen.setdefault(name, (value, source))

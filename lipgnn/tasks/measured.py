@@ -13,10 +13,12 @@ def measured(spec: RunSpec, dataset: TaskData) -> RunSpec:
 
     Raises
     ------
-    UsageError : the metric asked for is of two classes where there are more, or of what items do not have.
+    UsageError : the metric asked for is of two classes where there are more, or of what items do not have; or another
+        option does not fit the data.
     DataError : it is about the order of yes and no, and a part of the split has one of them alone.
     """
     task = find_task(dataset.task)
+    task.check_data(spec, dataset)
     metric = task.metric_for(spec.metric)
     entry = METRICS[metric]
     if metric != task.metric:

@@ -39,7 +39,7 @@ class Paths(Task):
     metric = "choice-accuracy"
     scored = (CHOICES,)
     uncertified = "A certificate is about which of several classes an item has, and walks have none."
-    walks = True
+    outputs = "walks"
 
     def defaults(self, dataset: str, model: str) -> dict[str, Any]:
         """What suits few trajectories on a large graph: no dropout, no weight decay, steps of five trajectories."""

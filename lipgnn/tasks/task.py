@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 from lipgnn.catalog import AUTO_METRIC
 from lipgnn.datasets.source import Split
+from lipgnn.errors import UsageError
 
 if TYPE_CHECKING:
     import numpy as np
@@ -71,18 +72,20 @@ class Task:
     ----------
     items : the word for what is predicted, such as "nodes".
     metric : the name of its score where nothing else is asked for, one of `lipgnn.catalog.METRICS`.
+    model : the kind of layer of runs that name none; None where that is the built-in one.
     scored : what metrics that are asked for in its place can be about (see `lipgnn.catalog.MetricEntry`).
     has_classes : whether every item has one class, of which a confusion matrix can be made.
     uncertified : why no certificate can be given for its predictions, and None where one can.
-    walks : whether its outputs are of walks along edges, and not of the nodes of a graph.
+    outputs : the word for what its outputs are of, where these are not nodes of a graph, such as "walks".
     """
 
     items: str
     metric: str
+    model: str | None = None
     scored: tuple[str, ...] = ()
     has_classes = False
     uncertified: str | None = "A certificate is about which of several classes an item has."
-    walks = False
+    outputs = "nodes"
 
     def defaults(self, dataset: str, model: str) -> dict[str, Any]:
         """Run options of the protocol that comes with a data set of this task, for a kind of layer."""
@@ -94,6 +97,14 @@ class Task:
 
     def check(self, spec: RunSpec) -> None:
         """Refuse options that this task cannot be trained with.
+
+        Raises
+        ------
+        UsageError : says which, and what to do.
+        """
+
+    def check_data(self, spec: RunSpec, dataset: TaskData) -> None:
+        """Refuse options that do not fit the data, once it is read.
 
         Raises
         ------
@@ -156,6 +167,39 @@ class Task:
     def measures(self, outputs: torch.Tensor, labels: torch.Tensor) -> dict[str, float]:
         """Further numbers of its predictions, by names of `lipgnn.catalog.MEASURES`; shapes as `loss`."""
         return {}
+
+    def final_measures(self, spec: RunSpec, network: DeepGNN, batches: Batches) -> dict[str, float]:
+        """Such numbers that need the network, of the test part; computed once, with the weights selected.
+
+        Parameters
+        ----------
+        network : in evaluation mode, on the device of the batches.
+        """
+        return {}
+
+    def rotations(
+        self, spec: RunSpec, dataset: TaskData, network: DeepGNN, batches: Batches
+    ) -> dict[str, FurtherTable]:
+        """What becomes of the test part where it is turned and mirrored; parameters as in `further_tables`.
+
+        Raises
+        ------
+        UsageError : this task has nothing to turn.
+        """
+        raise UsageError(f"--rotations is of images, and data set {dataset.name!r} has {self.items}.", "Leave it out.")
+
+    def looks(
+        self, spec: RunSpec, dataset: TaskData, network: DeepGNN, batches: Batches, number: int
+    ) -> dict[str, Any]:
+        """Where the network looks in an item of the test part, for the figure attention; parameters as there.
+
+        Raises
+        ------
+        UsageError : this task has no image to draw, or not so many.
+        """
+        raise UsageError(
+            f"--figure attention is of images, and data set {dataset.name!r} has {self.items}.", "Leave it out."
+        )
 
     def further_tables(
         self, spec: RunSpec, dataset: TaskData, network: DeepGNN, batches: Batches

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from lipgnn.catalog import MEASURES, WALKERS, horizon_words
+from lipgnn.catalog import PATH_MEASURES, WALKERS, horizon_words
 from lipgnn.datasets.hops import count_hops
 from lipgnn.datasets.trajectories import PathDataset
 from lipgnn.network.paths import PathNetwork
@@ -32,7 +32,7 @@ STANDING = ("target_rank", "pairwise_accuracy")
 Measures = dict[str, float | None]
 
 _GROUPS = 8
-_DECIMALS = {name: 3 if entry.fraction else 2 for name, entry in MEASURES.items()} | {
+_DECIMALS = {name: 3 if entry.fraction else 2 for name, entry in PATH_MEASURES.items()} | {
     "target_rank": 2,
     "pairwise_accuracy": 3,
 }
@@ -97,9 +97,9 @@ def rows_of(
 
 
 def measured(rows: torch.Tensor | None) -> Measures:
-    """MEASURES and STANDING of some windows, from their rows; None where there are none."""
+    """PATH_MEASURES and STANDING of some windows, from their rows; None where there are none."""
     if rows is None or not len(rows):
-        return dict.fromkeys((*MEASURES, *STANDING))
+        return dict.fromkeys((*PATH_MEASURES, *STANDING))
     standing = rows[:, len(OUTCOMES) :].nanmean(dim=0).tolist()
     found = measures_of(rows[:, : len(OUTCOMES)]) | dict(zip(STANDING, standing, strict=True))
     return {name: value if value == value else None for name, value in found.items()}

@@ -263,7 +263,7 @@ def _result(training: Training, run: Run, fingerprint: str, diverged: str | None
         "version": lipgnn.__version__,
         "command": command_for(spec),
         **dict.fromkeys(MEASURES),
-        **(training.measures or {}),
+        **training.measured_at_the_end(),
         "diverged_at": diverged,
     }
 

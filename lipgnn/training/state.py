@@ -219,6 +219,16 @@ class Training:
             return line
         return replace(line, best_epoch=self.best.epoch)
 
+    def measured_at_the_end(self) -> dict[str, float]:
+        """What the task measures of the epoch selected; the network is left with its weights."""
+        if self.best is None:
+            return {}
+        self.network.load_state_dict(self.best_weights)
+        return {
+            **(self.measures or {}),
+            **self.task.final_measures(self.spec, self.network.eval(), self.batches),
+        }
+
     @property
     def parameters(self) -> int:
         """The number of weights that are learned."""

@@ -91,7 +91,7 @@ def outcomes(scene: Scene, logits: torch.Tensor, loss: str, kind: str) -> torch.
 
 
 def measures_of(rows: torch.Tensor) -> dict[str, float]:
-    """The measures of some windows, by names of `lipgnn.catalog.MEASURES`, from their OUTCOMES (B, M).
+    """The measures of some windows, by names of `lipgnn.catalog.PATH_MEASURES`, from their OUTCOMES (B, M).
 
     Means over windows; of choices, the share of all decisions.
     """

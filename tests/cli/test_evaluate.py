@@ -2,7 +2,7 @@ import json
 
 import pytest
 
-from lipgnn.catalog import MEASURES
+from lipgnn.catalog import PATH_MEASURES
 
 RUN = ("train", "--dataset", "planted", "--layers", 2, "--hidden", 2, "--heads", 2, "--epochs", 12, "--json", "-q")
 
@@ -103,7 +103,7 @@ def walks(invoke):
 def test_walks_are_shown_beside_those_that_know_nothing(invoke, walks):
     found = json.loads(invoke("evaluate", walks["run_id"], "--json")[1])
     rows = {row["walk"]: row for row in found["tables"]["walks"]["rows"]}
-    measures = {name: walks[name] for name in MEASURES}
+    measures = {name: walks[name] for name in PATH_MEASURES}
     assert {name: rows["model"][name] for name in measures} == pytest.approx(measures)
     # On average a node has 5.8 out-edges there, and a leg is two of them long.
     assert rows["uniform"]["choice_accuracy"] == pytest.approx(1 / 5.8, abs=0.01)

@@ -76,15 +76,21 @@ PATHS = [
     *("--epochs", "8", "--save-every", "2", "-q", "--json"),
 ]
 
+IMAGES = [
+    *("train", "--dataset", "digits:4", "--split", "random:0:20:10", "--layers", "1", "--hidden", "4", "--heads", "2"),
+    *("--layer-dropout", "0.1", "--epochs", "8", "--save-every", "2", "-q", "--json"),
+]
 
-def test_paths_go_on_after_kill_9_as_if_nothing_had_been(launcher, tmp_path):
-    finish(launcher.start(tmp_path / "whole", *PATHS))
+
+@pytest.mark.parametrize("run", [PATHS, IMAGES], ids=["paths", "images"])
+def test_other_tasks_go_on_after_kill_9_as_if_nothing_had_been(launcher, tmp_path, run):
+    finish(launcher.start(tmp_path / "whole", *run))
     for epoch in (3, 6):
-        process = launcher.start(tmp_path / "killed", *PATHS)
+        process = launcher.start(tmp_path / "killed", *run)
         wait_for_epoch(process, tmp_path / "killed", epoch)
         process.signal(signal.SIGKILL)
         finish(process, -signal.SIGKILL)
-    finish(launcher.start(tmp_path / "killed", *PATHS))
+    finish(launcher.start(tmp_path / "killed", *run))
     assert outcome(tmp_path / "killed") == outcome(tmp_path / "whole")
 
 

@@ -11,11 +11,13 @@ from typing import Protocol
 from lipgnn.datasets.formats.five_files import FiveFiles
 from lipgnn.datasets.formats.geom_gcn import GeomGcn
 from lipgnn.datasets.formats.heterophilous import Heterophilous
+from lipgnn.datasets.formats.idx import Idx
 from lipgnn.datasets.formats.npz import Npz
 from lipgnn.datasets.formats.ogb import Ogb
 from lipgnn.datasets.formats.planetoid import Planetoid
 from lipgnn.datasets.formats.shchur import Shchur
 from lipgnn.datasets.formats.tables import Tables
+from lipgnn.datasets.pictures import Pictures
 from lipgnn.datasets.source import Source, damaged
 from lipgnn.datasets.trajectories import PathDataset
 
@@ -33,7 +35,7 @@ class Format(Protocol):
     def recognizes(self, path: Path) -> bool:
         """Whether `path` is in this format, judged by names alone: of files, and of what an npz file says it has."""
 
-    def read(self, path: Path) -> Source | PathDataset:
+    def read(self, path: Path) -> Source | PathDataset | Pictures:
         """Read what is at `path`; its name is that of the file or folder.
 
         Raises
@@ -52,6 +54,7 @@ FORMATS: dict[str, Format] = {
     "ogb": Ogb(),
     "planetoid": Planetoid(),
     "paths": FiveFiles(),
+    "idx": Idx(),
 }
 
 

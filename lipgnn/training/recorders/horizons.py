@@ -34,7 +34,7 @@ class HorizonRecorder(Recorder):
 
     @classmethod
     def check(cls, spec: RunSpec, task: Task) -> None:
-        if not task.walks:
+        if task.outputs != "walks":
             raise UsageError(
                 f"--record horizons is of walks along edges, and data set {spec.dataset!r} has none.", "Leave it out."
             )

@@ -33,9 +33,10 @@ class ReachRecorder(Recorder):
 
     @classmethod
     def check(cls, spec: RunSpec, task: Task) -> None:
-        if task.walks:
+        if task.outputs != "nodes":
             raise UsageError(
-                f"--record reach is of the outputs of nodes, and those of data set {spec.dataset!r} are of walks.",
+                f"--record reach is of the outputs of nodes, and those of data set {spec.dataset!r} are of "
+                f"{task.outputs}.",
                 "Leave it out.",
             )
 

@@ -67,13 +67,13 @@ class SimilarityRecorder(Recorder):
         # A layer computed again from a checkpoint comes here once more, with the same features.
         x = arguments[place]
         if torch.is_grad_enabled() and x.requires_grad:
-            rows = rows_of(x.detach(), self._components)
+            rows = rows_of(x.detach().flatten(1), self._components)
             rank1 = self._unseen(1)[0] if self._components is None else rows.rest / rows.size
             self._features[column] = torch.stack([rows.similarity, rows.length, rank1])
             x.register_hook(functools.partial(self._after_input, column))
 
     def _after_input(self, column: int, gradient: torch.Tensor) -> None:
-        rows = rows_of(gradient)
+        rows = rows_of(gradient.flatten(1))
         self._gradients[column] = torch.stack([rows.similarity, rows.length])
 
     def _after_backward(self, _: nn.Parameter) -> None:

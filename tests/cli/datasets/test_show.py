@@ -4,6 +4,7 @@ import shutil
 import numpy as np
 import pytest
 from five_files import change_line, write_five_files
+from pictures import write_idx_folder
 
 
 def test_list_shows_published_counts(invoke):
@@ -14,8 +15,20 @@ def test_list_shows_published_counts(invoke):
     assert counts["cora"] == [2708, 5278, 1433, 7]
     assert counts["citeseer"] == [3327, 4552, 3703, 6]
     assert counts["pubmed"] == [19717, 44324, 500, 3]
-    assert list(rows) == ["cora", "citeseer", "pubmed", "planted", "complete", "planar", "mesh"]
+    assert list(rows) == ["cora", "citeseer", "pubmed", "planted", "complete", "digits", "planar", "mesh"]
     assert counts["mesh"] == [400, 2964, 0, None]
+    assert counts["digits"] == [64, None, 1, 10]
+
+
+def test_images_are_shown_with_their_size_and_classes(invoke, tmp_path):
+    folder = write_idx_folder(tmp_path / "mine")
+    code, out, err = invoke("datasets", "show", folder)
+    assert code == 0 and "72 of 8 × 8 pixels" in out and "50 train, 10 val, 12 test" in out
+    assert "lipgnn train --dataset" in err
+    code, out, _ = invoke("datasets", "show", "digits:4:rotated", "--json")
+    facts = json.loads(out)
+    assert (facts["images"], facts["side"], facts["published_test"]) == (1797, 8, 0)
+    assert sum(row["images"] for row in facts["classes"]) == 1797
 
 
 def test_list_for_people_names_what_is_absent(invoke):

@@ -2,6 +2,7 @@ import json
 import sys
 
 from five_files import change_line, write_five_files
+from pictures import write_idx_folder
 
 from lipgnn.catalog import DATASETS
 from lipgnn.datasets import read, write_npz
@@ -12,7 +13,7 @@ def test_verify_knows_what_ships(invoke):
     verdicts = {row["name"]: row["verdict"] for row in json.loads(out)}
     assert code == 0
     generated = dict.fromkeys(("planted", "complete", "planar", "mesh"), "readable")
-    assert verdicts == {"cora": "whole", "citeseer": "whole", "pubmed": "whole", **generated}
+    assert verdicts == {"cora": "whole", "citeseer": "whole", "pubmed": "whole", "digits": "whole", **generated}
 
 
 def test_verify_finds_damage(invoke, data, monkeypatch):
@@ -40,3 +41,14 @@ def test_verify_reads_trajectories_from_end_to_end(invoke, tmp_path):
     change_line(folder, "paths", 31, "0\t0")
     code, out, _ = invoke("datasets", "verify", folder, "--json")
     assert code == 4 and "line 31" in json.loads(out)[0]["detail"]
+
+
+def test_verify_reads_images_from_end_to_end(invoke, tmp_path):
+    folder = write_idx_folder(tmp_path / "mine", packed=False)
+    code, out, _ = invoke("datasets", "verify", folder, "--json")
+    (row,) = json.loads(out)
+    assert code == 0 and row["verdict"] == "readable" and "72 images, fingerprint" in row["detail"]
+    whole = (folder / "t10k-images-idx3-ubyte").read_bytes()
+    (folder / "t10k-images-idx3-ubyte").write_bytes(whole[:-7])
+    code, out, _ = invoke("datasets", "verify", folder, "--json")
+    assert code == 4 and "761 values" in json.loads(out)[0]["detail"]

@@ -2,7 +2,7 @@
 
 import pytest
 
-from lipgnn.catalog import DATASETS, layers_for
+from lipgnn.catalog import DATASETS, layers_for, task_name
 from lipgnn.catalog.recipes import LINEAR_RECIPE, SUMS_RECIPE
 from lipgnn.spec.run import FIELDS, RunSpec
 from lipgnn.spec.sources import resolve
@@ -15,7 +15,13 @@ def test_a_recipe_is_a_run(recipe):
     assert {name: getattr(spec, name) for name in recipe} == recipe
 
 
-@pytest.mark.parametrize("model", layers_for("nodes"))
-@pytest.mark.parametrize("dataset", [*(name for name in DATASETS if name != "trees"), "trees:2"])
+@pytest.mark.parametrize(
+    ("dataset", "model"),
+    [
+        (dataset, model)
+        for dataset in [*(name for name in DATASETS if name != "trees"), "trees:2"]
+        for model in layers_for(task_name(dataset))
+    ],
+)
 def test_every_layer_has_a_run_by_default_on_every_data_set(dataset, model):
     assert resolve({"dataset": dataset, "model": model}, {}).spec.model == model

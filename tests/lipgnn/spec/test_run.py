@@ -24,6 +24,7 @@ def test_the_fields_are_those_of_the_contract_group_by_group():
         "training": "lr weight_decay layer_weight_decay clip schedule batch_size fanout eval_every epochs patience "
         "select start finetune seed dtype",
         "paths": "observed predict horizon walk loss transitions directions",
+        "images": "group reach readout",
         "compute": "kernel recompute_every device",
     }
     assert list(FIELDS) == " ".join(groups.values()).split()
@@ -52,13 +53,14 @@ def test_numbers_refuse_what_is_none(name, value):
     assert repr(value) in caught.value.message
 
 
-def test_options_of_one_task_have_defaults_there_and_no_value_elsewhere():
-    own = {name: field for name, field in FIELDS.items() if field.metadata.get("task") == "paths"}
-    paths, nodes = RunSpec(dataset="planar", features="raw"), RunSpec()
+@pytest.mark.parametrize(("task", "dataset", "model"), [("paths", "planar", "gat"), ("images", "digits", "gt")])
+def test_options_of_one_task_have_defaults_there_and_no_value_elsewhere(task, dataset, model):
+    own = {name: field for name, field in FIELDS.items() if field.metadata.get("task") == task}
+    others, nodes = RunSpec(dataset=dataset, model=model, features="raw"), RunSpec()
     for name, field in own.items():
-        assert getattr(paths, name) == default_of(field) is not None
+        assert getattr(others, name) == default_of(field) is not None
         assert getattr(nodes, name) is None
-        with pytest.raises(UsageError, match=f"--{name} is of task paths, and data set 'cora' is of nodes"):
+        with pytest.raises(UsageError, match=f"--{name} is of task {task}, and data set 'cora' is of nodes"):
             RunSpec(**{name: default_of(field)})
 
 
@@ -154,6 +156,10 @@ def test_other_data_is_another_run():
     assert RunSpec().run_id("a") != RunSpec().run_id("b")
 
 
+_DATA_OF_TASK = {
+    "paths": {"dataset": "planar", "features": "raw"},
+    "images": {"dataset": "digits", "features": "raw", "model": "gt"},
+}
 # These have values that not every run can have.
 _BOUND_TO_OTHERS = ("weight_norm", "norm", "model", "skip", "layer_weight_decay", "horizon", "transitions")
 _BOUND_TO_OTHERS += ("head_sharing", "shared_dim", "mixing_init", "start", "finetune")
@@ -164,7 +170,7 @@ def test_every_other_field_is_part_of_the_run(name, number):
     field = FIELDS[name]
     # A reversible stack needs a residual sum.
     base = {} if name == "residual" else {"residual": "scaled"}
-    base |= {"dataset": "planar", "features": "raw"} if "task" in field.metadata else {}
+    base |= _DATA_OF_TASK.get(field.metadata.get("task"), {})
     default = getattr(RunSpec(**base), name)
     if "choices" in field.metadata:
         # Not only another spelling of the default.

@@ -39,7 +39,8 @@ def test_a_preset_gives_way_to_what_was_asked_for_and_is_named(tmp_path):
 def test_no_default_overrides_what_was_asked_for(name, place):
     """For every option, also where data set and model have defaults of their own."""
     value = default_of(FIELDS[name])
-    given = {"dataset": "planar" if "task" in FIELDS[name].metadata else "texas", "model": "gt", name: value}
+    dataset = {"paths": "planar", "images": "digits", None: "texas"}[FIELDS[name].metadata.get("task")]
+    given = {"dataset": dataset, "model": "gt", name: value}
     environ = {f"LIPGNN_{k.upper()}": str(v) for k, v in given.items()}
     resolved = resolve(given, {}) if place == "flag" else resolve({}, environ)
     assert resolved.sources[name] == ("flag" if place == "flag" else "environment")

@@ -25,7 +25,7 @@ def test_who_says_nothing_is_taken_for_the_careful_case():
 def test_every_task_of_the_catalog_says_what_is_predicted_and_how_it_is_scored(name):
     task = find_task(name)
     assert isinstance(task, Task) and find_task(name) is task
-    assert task.items in ("nodes", "graphs", "windows") and task.metric in METRICS
+    assert task.items in ("nodes", "graphs", "windows", "images") and task.metric in METRICS
     assert task.uncertified is None or task.uncertified.endswith(".")
 
 

@@ -12,7 +12,7 @@ from scipy.sparse.csgraph import shortest_path
 from walkers import all_paths
 from wanderers import NODES, wanderers
 
-from lipgnn.catalog import MEASURES
+from lipgnn.catalog import PATH_MEASURES
 from lipgnn.datasets.windows import windows_of
 from lipgnn.spec.sources import resolve
 from lipgnn.tasks import find_task, walkers
@@ -94,7 +94,7 @@ def test_measures_by_horizon_are_those_of_the_windows_of_each():
             "pairwise_accuracy": None,
             "horizon_windows": len(windows),
         }
-        assert {*MEASURES, *STANDING} < expected.keys()
+        assert {*PATH_MEASURES, *STANDING} < expected.keys()
         assert found[horizon] == pytest.approx(expected)
 
 
@@ -183,6 +183,6 @@ def test_where_too_many_edges_follow_each_other_that_walk_is_left_out(monkeypatc
     assert uniform_kinds(dataset) == {"uniform": "plain"}
     spec, network, batches = prepared(dataset, horizon="shortest:1.1")
     table = tables_of(spec, dataset, network, batches)["walks"]
-    assert table.rows[2] == {"walk": "uniform-nb", **dict.fromkeys((*MEASURES, *STANDING))}
+    assert table.rows[2] == {"walk": "uniform-nb", **dict.fromkeys((*PATH_MEASURES, *STANDING))}
     assert any("uniform-nb is left out" in note for note in table.notes)
     assert any("shortest:1.1, 1.1 times" in note for note in table.notes)

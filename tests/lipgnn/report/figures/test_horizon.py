@@ -1,7 +1,7 @@
 import numpy as np
 import pytest
 
-from lipgnn.catalog import MEASURES
+from lipgnn.catalog import PATH_MEASURES
 from lipgnn.errors import UsageError
 from lipgnn.report.figures import FIGURES
 from lipgnn.report.figures.figure import rows_of
@@ -86,7 +86,7 @@ def test_a_run_without_it_is_named_with_what_to_do(store):
 def test_what_is_no_measure_is_refused_with_those_that_are(store):
     with pytest.raises(UsageError, match="Unknown measure by horizon 'test_score'") as caught:
         panels_from(store, "test_score")
-    assert all(name in caught.value.hint for name in MEASURES)
+    assert all(name in caught.value.hint for name in PATH_MEASURES)
 
 
 @pytest.mark.parametrize("value, words", [("choice_accuracy", "choice accuracy (%)"), ("path_nll", "path nll")])

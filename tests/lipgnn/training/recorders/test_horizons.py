@@ -8,7 +8,7 @@ import recording
 import torch
 from wanderers import wanderers
 
-from lipgnn.catalog import MEASURES, WALKERS
+from lipgnn.catalog import PATH_MEASURES, WALKERS
 from lipgnn.results.recordings import archive_recordings, archived_path, read_recording
 from lipgnn.results.store import Store
 from lipgnn.spec.sources import resolve
@@ -42,7 +42,7 @@ def test_every_walk_has_its_measures_by_horizon_at_the_epoch_selected(training, 
         steps = own[:, OUTCOMES.index("horizon")]
         for horizon in range(found["path_nll"].shape[2]):
             expected = measured(own[steps == horizon])
-            for name in MEASURES:
+            for name in PATH_MEASURES:
                 value = math.nan if expected[name] is None else expected[name]
                 assert found[name][0, place, horizon] == pytest.approx(value, nan_ok=True)
             count = int((steps == horizon).sum())
