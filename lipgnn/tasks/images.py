@@ -75,6 +75,13 @@ class Images(Task):
                 f"Use --model {' or '.join(layers_for('images'))}.",
             )
 
+        if spec.head_sharing != "none":
+            raise UsageError(
+                "Pixels know where they lie by the types of edges, which heads that share keys do not tell apart, and "
+                f"--head-sharing is {spec.head_sharing}.",
+                "Use --head-sharing none.",
+            )
+
     def check_data(self, spec: RunSpec, dataset: ImageDataset) -> None:
         check_reach(dataset.side, spec.reach)
 

@@ -37,6 +37,7 @@ def test_runs_that_name_no_model_have_one_that_sees_types():
     ("options", "refusal"),
     [
         ({"model": "gcn"}, "which model 'gcn' does not tell apart"),
+        ({"head_sharing": "mqa"}, "heads that share keys do not tell apart"),
         ({"group": "p6"}, "Unknown value of group 'p6'"),
         ({"readout": "sum"}, "Unknown value of readout 'sum'"),
         ({"reach": -1}, "reach must be at least 0"),
