@@ -74,7 +74,7 @@ def test_the_wheel_holds_the_packages_and_the_data_and_nothing_else(outside):
     _, wheel = outside
     names = {name for name in zipfile.ZipFile(wheel).namelist() if ".dist-info/" not in name}
     modules = {str(path.relative_to(ROOT)) for top in ("lipgnn", "cli") for path in (ROOT / top).rglob("*.py")}
-    data = {f"lipgnn/data/{name}.npz" for name in ("cora", "citeseer", "pubmed")}
+    data = {f"lipgnn/data/{name}.npz" for name in ("cora", "citeseer", "digits", "pubmed")}
     data |= {f"lipgnn/spec/studies/{path.name}" for path in (ROOT / "lipgnn" / "spec" / "studies").iterdir()}
     data |= {f"lipgnn/guide/{path.name}" for path in (ROOT / "lipgnn" / "guide").glob("*.md")}
     kernel = {f"lipgnn/kernels/_native{importlib.machinery.EXTENSION_SUFFIXES[0]}"}

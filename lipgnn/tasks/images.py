@@ -41,8 +41,8 @@ class Images(Task):
     def defaults(self, dataset: str, model: str) -> dict[str, Any]:
         """What suits small images: residual sums of layers with BatchNorm, and an MLP behind each.
 
-        LayerNorm, as the authors have it, learns more slowly here: it takes the brightness of a pixel away, which is all
-        that the first layer knows of it.
+        LayerNorm, which the authors have over all pixels, learns more slowly here: over the channels of one pixel it
+        takes its brightness away, which is all that the first layer knows of it.
         """
         return {
             "features": "raw",
@@ -73,6 +73,13 @@ class Images(Task):
             raise UsageError(
                 f"Pixels know where they lie by the types of edges, which model {spec.model!r} does not tell apart.",
                 f"Use --model {' or '.join(layers_for('images'))}.",
+            )
+
+        if spec.head_sharing != "none":
+            raise UsageError(
+                "Pixels know where they lie by the types of edges, which heads that share keys do not tell apart, and "
+                f"--head-sharing is {spec.head_sharing}.",
+                "Use --head-sharing none.",
             )
 
     def check_data(self, spec: RunSpec, dataset: ImageDataset) -> None:

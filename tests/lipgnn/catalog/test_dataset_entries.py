@@ -1,9 +1,10 @@
-"""Folders of trajectories, recognized by the names of their files."""
+"""Folders of trajectories and of images, recognized by the names of their files."""
 
 import pytest
 from five_files import write_five_files
+from pictures import write_idx_folder
 
-from lipgnn.catalog import DATASETS, PATH_FILES, TASKS, PathsEntry, is_path_folder
+from lipgnn.catalog import DATASETS, PATH_FILES, TASKS, PathsEntry, is_image_folder, is_path_folder, task_name
 
 
 def test_most_of_the_five_files_make_a_folder_of_trajectories(tmp_path):
@@ -41,3 +42,13 @@ def test_the_authors_filter_by_length():
     assert counted == {"lausanne": (6, 40), "geolife": (6, 40), "wikispeedia": (5, 7), "planar": None}
     assert [name for name, entry in DATASETS.items() if getattr(entry, "cut_weights", False)] == ["geolife"]
     assert PathsEntry("").counted is None
+
+
+@pytest.mark.parametrize("packed", [True, False])
+def test_any_of_the_idx_files_makes_a_folder_of_images(tmp_path, packed):
+    folder = write_idx_folder(tmp_path / "mine", packed=packed)
+    assert task_name(str(folder)) == task_name(f"{folder}:4:rotated") == "images"
+    for file in sorted(folder.iterdir()):
+        assert is_image_folder(folder) and not is_path_folder(folder)
+        file.unlink()
+    assert not is_image_folder(folder) and task_name(str(folder)) == "nodes"

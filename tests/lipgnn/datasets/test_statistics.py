@@ -7,10 +7,12 @@ import json
 import numpy as np
 import pytest
 from five_files import write_five_files
+from pictures import write_idx_folder
 
 from lipgnn.datasets import describe, load, prepare, read
+from lipgnn.datasets.images import read_pictures
 from lipgnn.datasets.paths import read_paths
-from lipgnn.datasets.statistics import describe_paths
+from lipgnn.datasets.statistics import describe_images, describe_paths
 
 
 def test_a_graph_counted_by_hand(make_source):
@@ -129,3 +131,11 @@ def test_types_of_edges_are_counted(make_source):
     directed = describe(make_source(edges=edges, edge_types=source.edge_types, directed=True))
     assert directed["edge_types"] == [3, 0, 2]
     assert "edge_types" not in describe(make_source())
+
+
+def test_images_counted_by_hand(tmp_path):
+    facts = describe_images(read_pictures(write_idx_folder(tmp_path / "mine")))
+    json.dumps(facts)
+    assert (facts["task"], facts["images"], facts["side"], facts["nodes"]) == ("images", 72, 8, 64)
+    assert [row["images"] for row in facts["classes"]] == [24, 24, 24] and facts["published_test"] == 12
+    assert facts["splits"] == {"public": {"train": 50, "val": 10, "test": 12}}

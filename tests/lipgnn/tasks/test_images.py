@@ -2,11 +2,13 @@
 
 import json
 
+import numpy as np
 import pytest
 from pictures import write_idx_folder
 
 from lipgnn.catalog import IMAGE_MEASURES
 from lipgnn.errors import UsageError
+from lipgnn.results.recordings import read_recording
 from lipgnn.spec.sources import command_for, resolve
 from lipgnn.tasks import find_task, identify, load, task_of
 from lipgnn.tasks.images import Images
@@ -35,6 +37,7 @@ def test_runs_that_name_no_model_have_one_that_sees_types():
     ("options", "refusal"),
     [
         ({"model": "gcn"}, "which model 'gcn' does not tell apart"),
+        ({"head_sharing": "mqa"}, "heads that share keys do not tell apart"),
         ({"group": "p6"}, "Unknown value of group 'p6'"),
         ({"readout": "sum"}, "Unknown value of readout 'sum'"),
         ({"reach": -1}, "reach must be at least 0"),
@@ -77,3 +80,24 @@ def test_what_is_of_nodes_is_refused_in_one_sentence(invoke, tmp_path, command):
     code, _, err = invoke(name, run, *more)
     assert code == 2, err
     assert "are of images" in err or "images are many" in err
+
+
+def test_sweeps_and_reports_are_as_of_any_task(invoke):
+    words = [f"--{name}={value}" for name, value in SMALL.items()]
+    code, _, err = invoke("sweep", *words, "--group", "z2,p4", "--seeds", "0-1")
+    assert code == 0, err
+    for value in ("test_score", "turned_score"):
+        code, out, _ = invoke("report", "--rows", "group", "--value", value, "--format", "csv")
+        assert code == 0 and "z2" in out and "p4" in out
+
+
+def test_layers_of_many_images_are_recorded(invoke, tmp_path):
+    words = [f"--{name}={value}" for name, value in SMALL.items()]
+    code, _, err = invoke("train", *words, "--record", "similarity", "--record", "gradients", "-q", "--json")
+    assert code == 0, err
+    (run,) = (tmp_path / "results" / "runs").iterdir()
+    recorded = read_recording(run / "similarity.safetensors")
+    assert recorded["feat_mu"].shape == (SMALL["epochs"] + 1, SMALL["layers"] + 1)
+    assert np.isfinite(recorded["feat_mu"]).all() and np.isfinite(recorded["grad_norm"]).all()
+    code, _, err = invoke("train", *words, "--seed", 1, "--record", "reach")
+    assert code == 2 and "are of images" in err

@@ -16,6 +16,8 @@ def test_who_says_nothing_is_taken_for_the_careful_case():
     assert (
         task.metric_of("anything") == task.metric_for("auto") == "accuracy" and task.metric_for("roc-auc") == "roc-auc"
     )
+    assert task.outputs == "nodes" and task.model is None and task.final_measures(None, None, None) == {}
+    assert task.check_data(None, None) is None
     for method, arguments in (("batches", (None, None, None)), ("loss", (None, None))):
         with pytest.raises(NotImplementedError):
             getattr(task, method)(*arguments)
