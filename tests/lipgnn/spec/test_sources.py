@@ -151,3 +151,23 @@ def test_values_of_another_run_hold_where_nothing_else_is_said():
     )
     assert resolved.sources["layers"] == "model m"
     assert resolved.sources["lr"] == "flag"
+
+
+@pytest.mark.parametrize(
+    "flags, skip",
+    [
+        ({"model": "gt"}, "none"),
+        ({"model": "sage"}, "none"),
+        ({"model": "gt", "skip": "own"}, "own"),
+        ({"model": "gt", "residual": "identity"}, "own"),
+        ({"model": "gt", "dataset": "minesweeper"}, "own"),
+        ({"model": "gt", "stack": "reversible"}, "own"),
+        ({"model": "gat"}, "own"),
+    ],
+)
+def test_layers_have_no_skip_of_their_own_where_the_first_features_pass_them_by(flags, skip):
+    resolved = resolve(flags, {})
+    assert resolved.spec.skip == skip
+    again = shlex.split(command_for(resolved.spec))[2:]
+    pairs = zip(again[::2], again[1::2], strict=True)
+    assert resolve({name[2:].replace("-", "_"): value for name, value in pairs}, {}).spec == resolved.spec
