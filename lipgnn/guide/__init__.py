@@ -15,6 +15,7 @@ TOPICS = (
     "first-run",
     "your-data",
     "depth",
+    "heads",
     "paths",
     "extrapolate",
     "images",

@@ -52,9 +52,9 @@ class Layer(Protocol):
     keeps_statistics : whether it sees the batch in training and keeps statistics of it for evaluation, as the
         BatchNorm in GIN does. Where only some nodes' outputs are wanted, such a layer is called with a message-flow
         graph and the features of its sources, so that it sees no node that is dropped afterwards.
-    attention : the kind of its attention, "additive", "dot-product" or "dynamic"; None where it has none. A layer
-        with attention has `num_heads`, its score norm or None as `norm`, `spread`, and a call with `get_attention=True`
-        that returns the output and the weights (E, H, 1).
+    attention : the kind of its attention, "additive", "dot-product", "dynamic" or "shared-product"; None where it has
+        none. A layer with attention has `num_heads`, its score norm or None as `norm`, `spread`, and a call with
+        `get_attention=True` that returns the output and the weights (E, H, 1).
     attends_to_loops : whether self-loops count among the edges of its attention; where not, their weights are zero.
     score_weights : the parameters, beside its maps, that scores are made of; where they are zero all scores are.
     typed_edges : whether it tells types of edges apart: it is then made with `edge_types=`, their number, where the

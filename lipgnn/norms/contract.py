@@ -23,12 +23,13 @@ class ScoreNorm(Protocol):
     One for additive attention is called as `norm(graph, scores, z, attn)`, with the raw scores t_ij (E, H, 1), the
     projected features (N, H, D) and the attention vectors (1, H, 2D); one for dynamic attention in the same way, with
     scores behind their LeakyReLU, the pair of keys and queries as z, and attention vectors (1, H, D); one for
-    dot-product attention as `norm(graph, query, key, value)`, (N, H, D) each. All return the scores of all edges,
-    (E, H, 1).
+    dot-product attention as `norm(graph, query, key, value)`, (N, H, D) each; one for heads that share queries and keys
+    as `norm(graph, query, key, value, mixing)`, with both (N, D̃) and the mixing (H, D̃). All return the scores of all
+    edges, (E, H, 1).
 
     Attributes
     ----------
-    attention : the kinds of attention it fits, of "additive", "dot-product" and "dynamic".
+    attention : the kinds of attention it fits, of "additive", "dot-product", "dynamic" and "shared-product".
     local : whether the scores of a node depend on the features of its in-neighbours and its own alone.
     keeps_statistics : whether it is another function in training than in evaluation, see `FeatureNorm`.
     fused : whether fused kernels compute the same, from its `kappa`.

@@ -32,6 +32,19 @@ def test_json_has_a_verdict_with_evidence_and_a_row_for_every_layer(invoke, resu
         assert row["empirical"] is None
 
 
+@pytest.mark.parametrize("sharing, shared_dim", [("collab", 3), ("mqa", 0), ("gqa:2", 2)])
+def test_a_run_whose_heads_share_queries_and_keys_is_measured_like_others(invoke, sharing, shared_dim):
+    options = ("--model", "gt", "--head-sharing", sharing, "--shared-dim", shared_dim, "--residual", "identity")
+    run = json.loads(invoke(*RUN, *options)[1])
+    code, out, _ = invoke("diagnose", run["run_id"], "--certify", "--reach", "--json")
+    found = json.loads(out)
+    assert (code, found["accuracy"]["test"]) == (0, run["test_score"])
+    assert found["spec"]["head_sharing"] == sharing
+    for row in found["layers"][1:]:
+        assert 0 <= row["entropy"] <= 1 and 0 < row["empirical"] <= row["bound"]
+    assert invoke("evaluate", run["run_id"], "--json")[0] == 0
+
+
 def test_at_the_start_a_run_is_the_new_network_of_its_options(invoke, result):
     code, out, _ = invoke("diagnose", result["run_id"], "--init", "--json")
     of_run = json.loads(out)

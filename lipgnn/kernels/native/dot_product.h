@@ -138,7 +138,7 @@ class DotProductForm : ProductAttention<Rows, DotProduct<typename Rows::T>> {
         V longest[G];
         M edge[G];
         if (a_.normalize) find_longest_key(begin, stop, longest, edge, room.data());
-        this->find_factors(i, begin, stop, first_factor, second_factor, longest, edge);
+        this->template find_factors<true>(i, begin, stop, first_factor, second_factor, longest, edge);
       } else {
         this->find_factors(i, begin, stop, first_factor, second_factor);
       }

@@ -46,6 +46,7 @@ class ProductAttention : protected Attention<Rows> {
   }
 
   // f_i and s_i, kept for backward with the numbers of the longest neighbours; the longest key may be known already.
+  template <bool KeyKnown = false>
   void find_factors(int64_t i, int64_t begin, int64_t stop, V* first_factor, V* second_factor,
                     const V* longest_key = nullptr, const M* key_number = nullptr) const {
     for (int g = 0; g < rows_.groups(); ++g) {
@@ -56,7 +57,7 @@ class ProductAttention : protected Attention<Rows> {
         V longest[2];
         for (int which = 0; which < 2; ++which) {
           M number;
-          if (longest_key && which == 0)
+          if (KeyKnown && which == 0)
             longest[0] = longest_key[g], number = key_number[g];
           else
             this->find_longest(a_.length + which * padded_ + at, 2 * padded_, begin, stop, longest + which, &number);

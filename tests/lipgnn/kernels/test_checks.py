@@ -52,6 +52,33 @@ def test_additive_refuses_what_does_not_fit(wrong, kappa, reference):
 
 
 @pytest.mark.parametrize("kappa", [None, 1.0])
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        {"query": (6, 5)},
+        {"query": (7, 4)},
+        {"key": (8, 5)},
+        {"key": (7, 1, 5)},
+        {"mixing": (2, 5)},
+        {"mixing": (3, 6)},
+        {"mixing": (5,)},
+        {"value": (6, 3, 2)},
+        {"value": (7, 6)},
+        {"edge_weight": (15,)},
+    ],
+    ids=str,
+)
+def test_shared_product_refuses_what_does_not_fit(wrong, kappa, reference):
+    shapes = {"query": (7, 5), "key": (7, 5), "mixing": (3, 5), "value": (7, 3, 2), **wrong}
+    arrays = {name: torch.ones(shape) for name, shape in shapes.items()}
+    with pytest.raises(DataError, match=r"must be \("):
+        fused.shared_product(reference.small_graph(), **arrays, scale=1.0, **{**NUMBERS, "kappa": kappa})
+    if "edge_weight" not in wrong:
+        with pytest.raises(DataError, match=r"must be \("):
+            fused.shared_product_spread(reference.small_graph(), **arrays, scale=1.0, kappa=kappa)
+
+
+@pytest.mark.parametrize("kappa", [None, 1.0])
 @pytest.mark.parametrize("which", [0, 1, 2])
 @pytest.mark.parametrize("shape", [(6, 3, 2), (8, 3, 2), (7, 2, 2), (7, 3, 1), (7, 6)])
 def test_dot_product_refuses_what_does_not_fit(shape, which, kappa, reference):

@@ -106,3 +106,25 @@ def test_maps_are_applied_to_all_images_at_once(graph, reference, monkeypatch):
     monkeypatch.setattr(torch.nn.functional, "linear", lambda x, *more: seen.append(x.shape) or linear(x, *more))
     reference.redraw(TransformerConv(4, 2, 3), seed=1)(graph, reference.normal(2, 7, 5, 4))
     assert seen == [(35, 4)] * 4
+
+
+def test_what_a_step_keeps_grows_with_nodes_and_images_and_not_with_edges(reference):
+    from lipgnn.kernels import fused
+    from lipgnn.nn import TransformerConv
+    from lipgnn.runtime import dgl
+
+    if fused.obstacle(torch.device("cpu")):
+        pytest.skip("the fused kernel keeps nothing for an edge, and is not here")
+    nodes, kept = 20, {}
+    for edges, images in ((400, 2), (400, 4), (4000, 4)):
+        graph = dgl.graph((torch.arange(edges) % nodes, torch.arange(edges) * 7 // 3 % nodes), num_nodes=nodes)
+        graph.edata[EDGE_TYPE] = torch.arange(edges) % 3
+        conv = reference.redraw(TransformerConv(8, 4, 2, norm="lip", edge_types=3, allow_zero_in_degree=True), seed=1)
+        x = reference.normal(2, nodes, images, 8).requires_grad_()
+        seen = {}
+        with torch.autograd.graph.saved_tensors_hooks(lambda t, seen=seen: seen.update({t.data_ptr(): t}) or t, id):
+            conv(graph, x)
+        # The types of edges are those of the graph, the same for all images and layers.
+        kept[edges, images] = sum(t.numel() for t in seen.values() if t.shape != (edges,))
+    assert kept[4000, 4] == kept[400, 4]
+    assert kept[400, 4] < 2 * kept[400, 2]

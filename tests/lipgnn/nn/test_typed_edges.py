@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import types
 import warnings
 from functools import partial
 
@@ -203,3 +204,21 @@ def test_without_edge_types_the_layer_is_as_it_was(reference):
     graph, x = reference.small_graph(), reference.normal(3, 7, 4, dtype=torch.float32)
     before = conv(graph, x)
     assert torch.equal(before, conv(typed(graph), x))
+
+
+def test_a_kernel_that_does_not_know_types_is_refused(reference, monkeypatch):
+    other = types.ModuleType("other")
+    monkeypatch.setattr("lipgnn.nn.attention.implementation", lambda requested, device: other)
+    conv = TransformerConv(4, 2, 3, edge_types=2, kernel="triton")
+    with pytest.raises(UsageError, match="Kernel 'triton' does not know types of edges") as caught:
+        conv.kernel_on(torch.device("cpu"))
+    assert caught.value.hint == "Use kernel='auto' or 'dgl'."
+    assert TransformerConv(4, 2, 3, kernel="triton").kernel_on(torch.device("cpu")) is other
+
+
+def test_codes_are_drawn_anew_with_all_weights():
+    conv = TransformerConv(4, 2, 3, edge_types=500)
+    before = conv.edge_type.clone()
+    conv.reset_parameters()
+    assert not torch.equal(conv.edge_type, before)
+    assert abs(conv.edge_type.std().item() - 1) < 0.1

@@ -106,7 +106,8 @@ def test_a_run_whose_scores_do_not_agree_or_that_has_no_excuse_is_refused(rows, 
 
 @pytest.mark.parametrize("column", [name for name in COLUMNS if name not in OPTIONAL])
 def test_a_missing_column_is_named(rows, path, column):
-    path.write_text(to_csv([{**row} for row in rows]).replace(column, "other", 1))
+    header, below = to_csv([{**row} for row in rows]).split("\n", 1)
+    path.write_text(",".join("other" if name == column else name for name in header.split(",")) + "\n" + below)
     with pytest.raises(DataError, match=f"column '{column}'"):
         read_results([path])
 

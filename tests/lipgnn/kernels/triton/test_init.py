@@ -35,6 +35,13 @@ def test_it_wants_cuda_or_the_interpreter(interpreter, monkeypatch):
     assert kernel.obstacle(CPU).startswith("Triton needs a CUDA device, and the tensors are on cpu")
 
 
+@pytest.mark.parametrize("name, what", [("dynamic", "the scores of GATv2"), ("shared_product", "shared heads")])
+def test_what_it_does_not_know_is_refused_by_name(name, what, reference):
+    with pytest.raises(UsageError, match=f"does not know {what}") as caught:
+        getattr(kernel, name)(reference.small_graph(), torch.ones(7, 5), kappa=None)
+    assert "--kernel dgl" in caught.value.hint
+
+
 def test_heads_stay_apart():
     assert not kernel.heads_fastest(8, 16)
 

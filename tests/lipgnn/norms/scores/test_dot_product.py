@@ -47,6 +47,28 @@ def test_dot_product_scores_are_divided_by_the_largest_of_three_products(
     np.testing.assert_allclose(scores.squeeze(-1), expected, atol=1e-12)
 
 
+@settings(max_examples=20, deadline=None)
+@given(
+    data=st.data(),
+    kappa=st.sampled_from([0.1, 1.0]),
+    query_norm=st.sampled_from(QUERY_NORMS),
+    sizes=st.permutations([0.1, 1.0, 10.0]),
+)
+def test_of_shared_queries_and_keys_the_vectors_count_whose_products_the_scores_are(
+    data, kappa, query_norm, sizes, reference
+):
+    graph = data.draw(reference.graphs(complete="entered"))
+    nodes, mixing = graph.num_nodes(), reference.normal(4, 3, 5)
+    mixing[0, 1:3] = 0
+    query, key = (size * reference.normal(seed, nodes, 5) for seed, size in enumerate(sizes[:2]))
+    value = sizes[2] * reference.normal(3, nodes, 3, 2)
+    scores = DotProductLipschitzNorm(kappa=kappa, query_norm=query_norm)(graph, query, key, value, mixing)
+    arrays = [x.numpy() for x in (query, key, mixing, value)]
+    expected = reference.shared_scores(reference.edges_of(graph), *arrays, kappa, query_norm)
+    assert scores.shape == (graph.num_edges(), 3, 1)
+    np.testing.assert_allclose(scores.squeeze(-1), expected, atol=1e-12)
+
+
 @pytest.mark.parametrize("query_norm", QUERY_NORMS)
 @pytest.mark.parametrize("sizes", list(itertools.permutations([0.1, 1.0, 10.0])))
 def test_the_gradient_flows_through_the_dot_product_divisor(query_norm, sizes, reference):
