@@ -143,7 +143,7 @@ def _asked_widths(widths: str | None, max_error: float | None) -> list[int]:
 def _check_widths(widths: list[int], saved: SavedModel) -> None:
     from lipgnn.compress import check_compressible
 
-    check_compressible(saved.spec)
+    check_compressible(saved)
     full = saved.spec.width
     if widths and widths[-1] > full:
         raise UsageError(

@@ -13,7 +13,6 @@ from lipgnn.compress.layer import Layer
 from lipgnn.errors import UsageError
 from lipgnn.nn.transformer import TransformerConv
 from lipgnn.spec.head_sharing import COLLAB, NO_SHARING
-from lipgnn.spec.run import RunSpec
 from lipgnn.tasks.saved import SavedModel
 
 # Called with what is done, what there is to do, and the width at hand.
@@ -78,7 +77,7 @@ class Compressor:
     """
 
     def __init__(self, saved: SavedModel, *, seed: int = 0, moments: Mapping[str, torch.Tensor] | None = None):
-        check_compressible(saved.spec)
+        check_compressible(saved)
         self.saved = saved
         self.full_width = saved.spec.width
         self._layers = {
@@ -146,13 +145,14 @@ def score_weights(network: nn.Module) -> dict[str, nn.Parameter]:
     }
 
 
-def check_compressible(spec: RunSpec) -> None:
+def check_compressible(saved: SavedModel) -> None:
     """Refuse a model that cannot be compressed.
 
     Raises
     ------
     UsageError : says why.
     """
+    spec = saved.spec
     if spec.model not in (fit := models_with("shared")):
         raise UsageError(
             f"Compression factors the products of queries and keys, and layers of model {spec.model!r} have none.",
@@ -168,6 +168,11 @@ def check_compressible(spec: RunSpec) -> None:
             f"The model bounds the maps of every head (weight_norm is {spec.weight_norm!r}), and maps that all heads "
             "share cannot keep these bounds.",
             "Give a model that was trained with --weight-norm none.",
+        )
+    if any(getattr(module, "edge_types", 0) for module in saved.network.modules()):
+        raise UsageError(
+            "The keys of this model have codes of edge types for every head, which shared keys cannot have.",
+            "Give a model of data without edge types.",
         )
 
 

@@ -155,6 +155,14 @@ def test_weight_norms_are_refused(invoke, refused):
     refused(2, "cannot keep these bounds", bounded, "--shared-dim", 4)
 
 
+def test_codes_of_edge_types_are_refused(invoke, refused, tmp_path):
+    (tmp_path / "nodes.csv").write_text("id,label,split,f\na,0,train,1\nb,1,train,2\nc,0,val,3\nd,1,test,1\n")
+    (tmp_path / "edges.csv").write_text("source,target,type\na,b,road\nb,c,rail\nc,d,road\n")
+    small = ("--layers", 2, "--hidden", 2, "--heads", 2, "--epochs", 2)
+    typed = json.loads(invoke("train", "--dataset", tmp_path, "--model", "gt", *small, *QUIET)[1])["run_id"]
+    refused(2, "codes of edge types", typed, "--shared-dim", 2)
+
+
 def test_a_damaged_file_is_refused(refused, run, tmp_path):
     whole = (tmp_path / model_of(run)).read_bytes()
     for name, content in {"half": whole[: len(whole) // 2], "none": b"", "text": b"no model at all"}.items():
