@@ -83,17 +83,15 @@ def command(
     results: Path,
     as_json: bool,
 ) -> int:
-    """Compress a trained Graph Transformer, with or without further training.
+    """Make a trained Graph Transformer smaller.
 
     Its heads then share one projection of queries and one of keys, each in a mixture of its own. It shows what every
     layer loses by that, and the score and size of the model before and after. RUN is a run's id, the start of one, or
     its folder; FILE is a saved model such as best.safetensors.
     """
     asked = _asked_widths(widths, max_error)
-    for option in (name for name, given in (("-o", output), ("--finetune", finetune)) if given and len(asked) > 1):
-        raise UsageError(
-            f"{option} takes the model of one width, got {len(asked)}: {widths}.", f"Leave {option} out, or choose one."
-        )
+    if len(asked) > 1:
+        _check_single(widths, {"-o": output, "--finetune": finetune})
     path = Store(results).find_model(model)
     if output and output.exists() and output.samefile(path):
         raise UsageError(f"{str(output)!r} is the model that is to be compressed.", "Choose another file for -o.")
@@ -110,8 +108,7 @@ def command(
     _write(found, trained, Store(results), output, table)
     shown = {"model": str(path), "dataset": data.name, "fingerprint": data.fingerprint, "device": str(chosen)}
     if as_json:
-        further = {"finetuned": trained, "output": str(output) if output else None}
-        console.print_json({**shown, **as_dict(found), **further})
+        console.print_json({**shown, **as_dict(found), "finetuned": trained, "output": output and str(output)})
         return 0
     show_one(shown, found, trained) if len(found.effects) == 1 else show_curve(shown, found)
     for written in filter(None, (output, table)):
@@ -138,6 +135,14 @@ def _asked_widths(widths: str | None, max_error: float | None) -> list[int]:
             "For example: --shared-dim 8,16,32",
         )
     return sorted({int(word) for word in words})
+
+
+def _check_single(widths: str, options: dict[str, Any]) -> None:
+    """Refuse options that are about one model where several widths are asked for."""
+    for option in (name for name, given in options.items() if given):
+        raise UsageError(
+            f"{option} takes the model of one width, got several: {widths}.", f"Leave {option} out, or choose one."
+        )
 
 
 def _check_widths(widths: list[int], saved: SavedModel) -> None:

@@ -24,8 +24,9 @@ from lipgnn.kernels import fused
 from lipgnn.memory import memory_returned
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import resolve
+from lipgnn.training.divergence import Diverged
 from lipgnn.training.recorders.gradients import GradientRecorder
-from lipgnn.training.state import Diverged, Training
+from lipgnn.training.state import Training
 
 GEMM = "gemm"
 RECORDED = "fused recorded"

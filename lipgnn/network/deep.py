@@ -19,7 +19,7 @@ from lipgnn.network.reversible import run_reversible
 from lipgnn.nn import FeatureLinear
 from lipgnn.nn.activations import ACTIVATIONS
 from lipgnn.nn.balanced import balance_ends
-from lipgnn.nn.contract import attention_of
+from lipgnn.nn.contract import attention_of, keeps_statistics
 from lipgnn.nn.dropout import FeatureDropout
 from lipgnn.runtime import dgl
 from lipgnn.spec.network import NetworkSpec
@@ -107,6 +107,12 @@ class DeepGNN(nn.Module):
                 "Use --init glorot.",
             )
         balance_ends(self.encoder, self.decoder, spec.heads, summed=spec.residual in SUMS)
+
+    @property
+    def differs_in_training(self) -> bool:
+        """Whether any part of it drops something, or keeps statistics of batches, or does not say."""
+        drops = any(isinstance(module, nn.modules.dropout._DropoutNd) and module.p > 0 for module in self.modules())
+        return drops or any(keeps_statistics(part) for block in self.blocks for part in block.parts)
 
     def forward(self, graph: Graphs, x: torch.Tensor) -> torch.Tensor:
         """Features (N, F) → logits (N, C), of the targets of the last hop where there is one for every layer."""

@@ -62,17 +62,12 @@ def resolve(
     ------
     UsageError : an unknown key, name or a wrong value, with the place it came from.
     """
-    chosen: dict[str, tuple[Any, str]] = {}
-    for values, source in (
+    chosen = _said(
         base or ({}, ""),
         (read_toml(config, "configuration") if config else {}, f"file {config}"),
         (_from_environment(environ), "environment"),
         (flags, "flag"),
-    ):
-        for name, value in values.items():
-            if name not in FIELDS:
-                raise unknown_name(f"option in {source}", name, FIELDS)
-            chosen[name] = (_checked(name, value, source), source)
+    )
 
     def given(name: str) -> Any:
         return chosen[name][0] if name in chosen else FIELDS[name].default
@@ -88,6 +83,17 @@ def resolve(
         chosen.setdefault("skip", ("none", "default of residual initial"))
     spec = RunSpec(**{name: value for name, (value, _) in chosen.items()})
     return Resolved(spec, {name: chosen[name][1] if name in chosen else "built-in" for name in FIELDS})
+
+
+def _said(*places: tuple[Mapping[str, Any], str]) -> dict[str, tuple[Any, str]]:
+    """The values of all places that say any, and which said it; the later one wins."""
+    chosen = {}
+    for values, source in places:
+        for name, value in values.items():
+            if name not in FIELDS:
+                raise unknown_name(f"option in {source}", name, FIELDS)
+            chosen[name] = (_checked(name, value, source), source)
+    return chosen
 
 
 def _defaults(given: Callable[[str], Any], preset: str | None) -> list[tuple[Mapping[str, Any], str]]:

@@ -11,6 +11,10 @@ from lipgnn.network.deep import DeepGNN
 from lipgnn.network.hops import Graphs
 
 
+class Diverged(Exception):
+    """A loss, an output or a gradient is not finite."""
+
+
 def first_nonfinite_output(network: DeepGNN, graph: Graphs, x: torch.Tensor) -> str | None:
     """The first part, from the input on, whose output has a value that is not finite; None if all are."""
     offenders: list[str] = []

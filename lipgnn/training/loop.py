@@ -27,12 +27,13 @@ from lipgnn.tasks import TaskData, find_task
 from lipgnn.tasks.measured import measured
 from lipgnn.tasks.saved import Tensors
 from lipgnn.training.checkpoint import CheckpointFile
+from lipgnn.training.divergence import Diverged
 from lipgnn.training.events import Finished, Started
 from lipgnn.training.memory import MemoryPlan, check_weights, estimate, plan_memory
 from lipgnn.training.recorders import RECORDERS, Recorder
 from lipgnn.training.selection import Epoch
 from lipgnn.training.start import starting_weights
-from lipgnn.training.state import Diverged, Training
+from lipgnn.training.state import Training
 
 
 def train(

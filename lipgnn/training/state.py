@@ -10,12 +10,9 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import nn
 
 from lipgnn.catalog import METRICS
-from lipgnn.network.deep import DeepGNN
 from lipgnn.network.hops import Graphs
-from lipgnn.nn.contract import keeps_statistics
 from lipgnn.norms import advance_all
 from lipgnn.runtime import seed_all
 from lipgnn.spec.run import RunSpec
@@ -23,13 +20,9 @@ from lipgnn.tasks import TaskData, find_task
 from lipgnn.tasks.batches import Batch, logits_of
 from lipgnn.tasks.saved import Tensors, save_model
 from lipgnn.training.checkpoint import CheckpointFile, check_state
-from lipgnn.training.divergence import first_nonfinite_gradient, first_nonfinite_output
+from lipgnn.training.divergence import Diverged, first_nonfinite_gradient, first_nonfinite_output
 from lipgnn.training.optimizer import adam, schedule, watches, without_infinities
 from lipgnn.training.selection import Epoch, is_better
-
-
-class Diverged(Exception):
-    """A loss, an output or a gradient is not finite."""
 
 
 class Training:
@@ -76,7 +69,7 @@ class Training:
         self._now = self.network.state_dict()
         self._before = _copy(self._now)
         # Where training and evaluation compute the same, the evaluation of an epoch is the forward of the next.
-        self._shares_forward = self.batches.shares_forward and not _differs_in_training(self.network)
+        self._shares_forward = self.batches.shares_forward and not self.network.differs_in_training
         self._logits: torch.Tensor | None = None
 
     def begin(self) -> Epoch:
@@ -297,12 +290,6 @@ class Training:
         self.last = Epoch(**state["last"]) if state["last"] else None
         self.best = Epoch(**state["best"]) if state["best"] else None
         self.measures = state["measures"]
-
-
-def _differs_in_training(network: DeepGNN) -> bool:
-    """Whether any part of the network drops something, or keeps statistics of batches, or does not say."""
-    drops = any(isinstance(module, nn.modules.dropout._DropoutNd) and module.p > 0 for module in network.modules())
-    return drops or any(keeps_statistics(part) for block in network.blocks for part in block.parts)
 
 
 def _copy(weights: Tensors) -> Tensors:

@@ -172,7 +172,11 @@ def test_a_damaged_file_is_refused(refused, run, tmp_path):
 
 @pytest.mark.parametrize(
     "changes, words",
-    [({"hidden": 5}, "is (12, 12), not (15, 15)"), ({"model": "gat"}, "missing"), ({"shared_dim": 4}, "shared_dim")],
+    [
+        ({"hidden": 5}, "is (12, 12), not (15, 15)"),
+        ({"model": "gat", "skip": "own"}, "missing"),
+        ({"shared_dim": 4}, "shared_dim"),
+    ],
     ids=str,
 )
 def test_a_spec_that_contradicts_the_weights_is_refused(refused, run, tmp_path, changes, words):
@@ -242,4 +246,4 @@ def test_a_compressed_file_is_what_a_run_can_start_from(invoke, run):
 
 
 def test_one_width_is_trained_on(refused, run):
-    refused(2, "--finetune takes the model of one width, got 2: 4,8", run, "--shared-dim", "4,8", "--finetune", 2)
+    refused(2, "--finetune takes the model of one width, got several: 4,8", run, "--shared-dim", "4,8", "--finetune", 2)

@@ -8,7 +8,8 @@ from lipgnn.bench.graphs import GraphChoice
 from lipgnn.bench.measurements import TRAIN
 from lipgnn.bench.train import TrainComparison, diagnosis, epoch, main, spec_for
 from lipgnn.errors import RunFailed, UsageError
-from lipgnn.training.state import Diverged, Training
+from lipgnn.training.divergence import Diverged
+from lipgnn.training.state import Training
 
 CHOICE = GraphChoice("planted")
 

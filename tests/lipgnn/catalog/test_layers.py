@@ -15,7 +15,8 @@ FORMS += [("gt", "collab"), ("gt", "mqa"), ("gt", "gqa:2")]
 def entry_and_layer(request):
     model, sharing = request.param
     entry = catalog.MODELS[model]
-    spec = resolve({"model": model, "norm": "none", "hidden": 2, "heads": 2, "head_sharing": sharing}, {}).spec
+    small = {"norm": "none", "hidden": 2, "heads": 2, "skip": "own"}
+    spec = resolve({"model": model, "head_sharing": sharing, **small}, {}).spec
     kind = entry.load() if sharing == "none" else entry.load_shared(sharing.partition(":")[0])
     return entry, kind.from_spec(spec, spec.width)
 

@@ -144,7 +144,9 @@ def test_the_order_of_typed_edges_does_not_matter_and_their_types_do(make_source
     assert _fingerprint(_typed(make_source, shuffled)) == before
     assert _fingerprint(make_source(edges=_edges([pair for *pair, _ in triples]))) != before
     further = [(u, v, 2 - kind) for u, v, kind in triples]
-    if {(frozenset((u, v)), kind) for u, v, kind in triples} != {(frozenset((u, v)), k) for u, v, k in further}:
+    # All self-loops have one type, whatever they had.
+    known, other = ({(frozenset((u, v)), kind) for u, v, kind in some if u != v} for some in (triples, further))
+    if known != other:
         assert _fingerprint(_typed(make_source, further)) != before
 
 

@@ -6,7 +6,8 @@ import torch
 from toys import TOYS, options_of
 
 from lipgnn.training.checkpoint import CheckpointFile
-from lipgnn.training.state import Diverged, Training
+from lipgnn.training.divergence import Diverged
+from lipgnn.training.state import Training
 
 CPU = torch.device("cpu")
 
