@@ -82,6 +82,8 @@ class Launcher:
         folder.mkdir(parents=True, exist_ok=True)
         self._number += 1
         out, err = (folder / f".{self._number}.{name}" for name in ("out", "err"))
+        # Here already: a child that is killed at once has printed nothing, and never opened them.
+        out.touch(), err.touch()
         order = {"words": [*map(str, words)], "folder": str(folder), "out": str(out), "err": str(err), **hindrance}
         with self._news:
             seen = len(self._started)
