@@ -30,8 +30,6 @@ class Size(Figure):
     along : what it is, in words.
     """
 
-    same_height = True
-
     def __init__(self, column: str, along: str):
         self.column, self.along = column, along
 
@@ -59,10 +57,13 @@ class Size(Figure):
         return Point(mean(costs), cell.mean, cell.std, cell.n) if costs else None
 
     def draw(self, canvas: Canvas, panels: Sequence[Panel]) -> None:
+        from matplotlib.ticker import MaxNLocator
+
         scale = scale_of(canvas.value)
         canvas.lines(panels, self.along, lambda y: scale * y, look)
         for axes in canvas.places:
-            axes.set_xscale("log")
+            axes.set_xlim(left=0)
+            axes.xaxis.set_major_locator(MaxNLocator(4))
         canvas.name_side(canvas.axis())
         canvas.legend(look)
 

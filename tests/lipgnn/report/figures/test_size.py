@@ -62,7 +62,8 @@ def test_a_run_of_no_epochs_has_no_pace(runs):
         panels_of("pace", [run | {"seconds_per_epoch": None} for run in runs])
 
 
-def test_the_axes_are_named_and_the_sizes_logarithmic(panels, texts):
+def test_the_axes_are_named_and_begin_at_nothing(panels, texts):
     shown = texts("size", panels(), "test_score")
-    assert {"test accuracy (%)", "parameters", "none", "lip"} <= set(shown)
+    assert {"test accuracy (%)", "parameters", "none", "lip", "0"} <= set(shown)
+    assert not any("$" in text for text in shown)
     assert "seconds per epoch" in texts("pace", panels(), "test_score")
