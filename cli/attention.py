@@ -9,10 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli import console
-from cli.outputs import OutputFile
+from cli.outputs import OutputFile, check_picture
 from lipgnn.errors import UsageError
 from lipgnn.files import write_atomic
-from lipgnn.report.figures.canvas import SUFFIXES
 
 if TYPE_CHECKING:
     import torch
@@ -52,10 +51,9 @@ def check_figure(figure: str | None, output: Path | None, image: int | None) -> 
     ------
     UsageError : says which.
     """
-    pictures = ", ".join(f".{suffix}" for suffix in SUFFIXES)
-    if figure and (output is None or output.suffix.lower().removeprefix(".") not in SUFFIXES):
-        raise UsageError(f"--figure needs -o FILE with {pictures}.", f"For example: -o {figure}.pdf")
-    if not figure and (output or image is not None):
+    if figure:
+        check_picture(figure, output)
+    elif output or image is not None:
         raise UsageError("-o and --image are of a figure, and none is asked for.", "Add --figure attention.")
 
 

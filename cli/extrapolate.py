@@ -11,10 +11,9 @@ import click
 from cli import console
 from cli.extrapolate_view import FIGURES, picture, show, to_csv
 from cli.options import debug_option, device_option, json_option, results_option, results_words
-from cli.outputs import OutputFile
+from cli.outputs import OutputFile, check_picture
 from lipgnn.errors import UsageError
 from lipgnn.files import write_atomic
-from lipgnn.report.figures.canvas import SUFFIXES
 from lipgnn.results.store import Store
 
 if TYPE_CHECKING:
@@ -135,10 +134,9 @@ def _answer(
 
 
 def _check_outputs(figure: str | None, output: Path | None, *, as_json: bool, as_csv: bool) -> None:
-    pictures = ", ".join(f".{suffix}" for suffix in SUFFIXES)
-    if figure and (output is None or output.suffix.lower().removeprefix(".") not in SUFFIXES):
-        raise UsageError(f"--figure needs -o FILE with {pictures}.", f"For example: -o {figure}.pdf")
-    if output and not figure:
+    if figure:
+        check_picture(figure, output)
+    elif output:
         raise UsageError("-o is where a figure is drawn to, and none is asked for.", "Use --figure map.")
     if as_json and as_csv:
         raise UsageError("--json and --csv contradict each other.", "Leave one of them out.")

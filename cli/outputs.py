@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from lipgnn.errors import UsageError
+from lipgnn.report.figures.canvas import SUFFIXES
 
 
 class OutputFile(click.Path):
@@ -36,3 +37,15 @@ class OutputFile(click.Path):
             reason = getattr(error, "strerror", None) or str(error)
             raise UsageError(f"Cannot write {str(path)!r}: {reason}.", "Choose another name.") from error
         return path
+
+
+def check_picture(figure: str, output: Path | None) -> None:
+    """Refuse a figure without a file for pictures.
+
+    Raises
+    ------
+    UsageError : there is no file, or it is for something else.
+    """
+    if output is None or output.suffix.lower().removeprefix(".") not in SUFFIXES:
+        pictures = ", ".join(f".{suffix}" for suffix in SUFFIXES)
+        raise UsageError(f"--figure needs -o FILE with {pictures}.", f"For example: -o {figure}.pdf")

@@ -68,7 +68,23 @@ class EpochProgress:
             note(status)
 
 
-class ByteProgress:
+class _Bar:
+    """A bar that is there as long as its work goes on, where it is live."""
+
+    bar: Progress
+    live: bool
+
+    def __enter__(self) -> _Bar:
+        if self.live:
+            self.bar.start()
+        return self
+
+    def __exit__(self, *exception: object) -> None:
+        if self.live:
+            self.bar.stop()
+
+
+class ByteProgress(_Bar):
     """Progress of a download: a bar on a terminal, a line every tenth elsewhere. Called with the bytes so far.
 
     Parameters
@@ -83,15 +99,6 @@ class ByteProgress:
         self.bar = Progress(*columns, console=err())
         self.task = self.bar.add_task("", total=total)
         self.live = err().is_terminal
-
-    def __enter__(self) -> ByteProgress:
-        if self.live:
-            self.bar.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self.live:
-            self.bar.stop()
 
     def __call__(self, done: int) -> None:
         tenth = 10 * done // self.total if self.total else 0
@@ -167,7 +174,7 @@ class StatusLine:
             self.live.update(Text(clean(text), no_wrap=True, overflow="ellipsis"), refresh=True)
 
 
-class LayerProgress:
+class LayerProgress(_Bar):
     """A bar over the layers of a network, on a terminal; nothing elsewhere.
 
     Called with how many layers are done, of how many, and what is done to them.
@@ -183,15 +190,6 @@ class LayerProgress:
         self.bar = Progress(*columns, console=console, transient=True)
         self.task = self.bar.add_task("", total=None)
         self.live = console.is_terminal and shown
-
-    def __enter__(self) -> LayerProgress:
-        if self.live:
-            self.bar.start()
-        return self
-
-    def __exit__(self, *exception: object) -> None:
-        if self.live:
-            self.bar.stop()
 
     def __call__(self, done: int, total: int, what: str) -> None:
         if self.live:

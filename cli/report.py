@@ -12,7 +12,7 @@ import click
 
 from cli import console
 from cli.options import debug_option, json_option, results_option
-from cli.outputs import OutputFile
+from cli.outputs import OutputFile, check_picture
 from cli.report_update import update_page
 from lipgnn.errors import UsageError
 from lipgnn.files import write_atomic
@@ -168,9 +168,9 @@ def command(
 def _form(form: str | None, output: Path | None, figure: str | None, *, as_json: bool, of_study: bool) -> str:
     """The format asked for, by option or by suffix; "figure" for a picture, which a study may choose."""
     suffix = _suffix(output) if output else None
-    pictures, tables = (", ".join(f".{name}" for name in names) for names in (PICTURES, formats.SUFFIXES))
-    if figure and suffix not in PICTURES:
-        raise UsageError(f"--figure needs -o FILE with {pictures}.", f"For example: -o {figure}.pdf")
+    tables = ", ".join(f".{name}" for name in formats.SUFFIXES)
+    if figure:
+        check_picture(figure, output)
     if figure or (form is None and suffix in PICTURES and of_study):
         return "figure"
     if as_json and form not in (None, "json"):

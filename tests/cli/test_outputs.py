@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from cli.outputs import OutputFile
+from cli.outputs import OutputFile, check_picture
 from lipgnn.errors import UsageError
 
 
@@ -21,3 +21,14 @@ def test_one_that_cannot_is_refused_before_the_work_begins(tmp_path, monkeypatch
     monkeypatch.chdir(tmp_path)
     with pytest.raises(UsageError, match=words):
         OutputFile().convert(name, None, None)
+
+
+@pytest.mark.parametrize("name", [None, "table.csv", "png"])
+def test_a_figure_needs_a_file_for_pictures(name):
+    with pytest.raises(UsageError, match="--figure needs -o FILE with .png"):
+        check_picture("depth", Path(name) if name else None)
+
+
+@pytest.mark.parametrize("name", ["x.png", "x.PDF", "folder.csv/x.svg"])
+def test_a_picture_is_told_by_its_suffix(name):
+    check_picture("depth", Path(name))
