@@ -13,17 +13,22 @@ from lipgnn.errors import LipgnnError
 SHELLS = ("bash", "zsh", "fish")
 
 
-@click.command("completion")
+EPILOG = """\b
+Examples:
+  lipgnn completion bash > lipgnn.sh
+  lipgnn completion fish | source
+"""
+
+
+@click.command("completion", epilog=EPILOG)
 @click.argument("shell", type=click.Choice(SHELLS))
 @click.pass_context
 def command(ctx: click.Context, shell: str) -> int:
-    """Print the script that makes a shell complete commands, options, data sets and runs.
+    """Print a script that lets the shell complete words.
 
-    \b
-    A line in the file that the shell reads at its start is enough:
-      ~/.bashrc:  eval "$(lipgnn completion bash)"
-      ~/.zshrc:  eval "$(lipgnn completion zsh)"
-      ~/.config/fish/config.fish:  lipgnn completion fish | source
+    It completes commands, options, data sets, and the ids and names of runs. A line in the file that the shell reads at
+    its start is enough: eval "$(lipgnn completion bash)" in ~/.bashrc, eval "$(lipgnn completion zsh)" in ~/.zshrc, or
+    lipgnn completion fish | source in ~/.config/fish/config.fish.
     """
     program = ctx.find_root().command
     click.echo(get_completion_class(shell)(program, {}, "lipgnn", "_LIPGNN_COMPLETE").source())

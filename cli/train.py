@@ -198,11 +198,7 @@ def follow(
                 progress.begin(event.spec.own_epochs)
                 epochs = event.spec.own_epochs
                 if not quiet:
-                    console.note(_opening(event))
-                    if event.note:
-                        console.note(event.note)
-                    if event.memory.notable:
-                        console.note(_expected_memory(event.memory))
+                    _announce(event)
             else:
                 progress.update(event.epoch, _status(event, epochs))
     if not ran and not quiet:
@@ -211,6 +207,14 @@ def follow(
         without, anew = (" and was computed without recording", " and records") if missed else ("", "")
         console.note(f"This run is already done{without}; its stored result follows (--force computes it anew{anew}).")
     return result
+
+
+def _announce(event: Started) -> None:
+    console.note(_opening(event))
+    if event.note:
+        console.note(event.note)
+    if event.memory.notable:
+        console.note(_expected_memory(event.memory))
 
 
 def _opening(event: Started) -> str:

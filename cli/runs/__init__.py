@@ -54,7 +54,7 @@ def command(
     results: Path,
     as_json: bool,
 ) -> int | None:
-    """List the runs of a store, finished or not; show, tag and remove them."""
+    """List, show, tag and remove the runs of a store."""
     if ctx.invoked_subcommand is not None:
         if where or tags or sort or limit or as_json:
             raise UsageError(

@@ -34,5 +34,5 @@ def test_commands_options_names_and_runs_are_completed(tmp_path):
     assert completed(["lipgnn", "rep"], tmp_path) == ["report"]
     assert completed(["lipgnn", "train", "--norm", "gra"], tmp_path) == ["graph"]
     assert completed(["lipgnn", "sweep", "--norm", "none,gra"], tmp_path) == ["none,graph"]
-    assert completed(["lipgnn", "train", "--dataset", "cor"], tmp_path) == ["cora"]
+    assert completed(["lipgnn", "train", "--dataset", "pub"], tmp_path) == ["pubmed"]
     assert completed(["lipgnn", "evaluate", "ab"], tmp_path) == ["ab2200000000", "abiding"]

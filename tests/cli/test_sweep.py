@@ -211,7 +211,7 @@ def test_a_clone_with_the_archived_rows_computes_only_the_rest(invoke, computed,
 def test_options_beside_the_study_are_computed_and_not_archived(invoke, computed, trial, tmp_path):
     code, _, err = invoke(*trial, "--epochs", 2, "--layers", 1, "-q")
     assert (code, len(computed)) == (0, 2)
-    assert "  lipgnn report\n" in err
+    assert "  lipgnn report --sweep last\n" in err
     assert not (tmp_path / "results" / "studies").exists()
 
 
@@ -312,7 +312,7 @@ def test_splits_are_swept_by_range_and_reported_over(invoke):
 
 
 def test_a_sweep_can_be_named_tagged_and_reported_alone(invoke, computed):
-    small = ("--dataset", "planted", "--hidden", 2, "--heads", 2, "--layers", 1)
+    small = ("--dataset", "planted", "--hidden", 2, "--heads", 2, "--layers", 3)
     assert invoke("train", *small, "--epochs", 2, "--name", "first-try", "--tag", "toy")[0] == 0
     code, _, err = invoke(*GRID, "--name", "grid", "--tag", "paper")
     assert code == 0 and "lipgnn report --sweep last" in err

@@ -38,5 +38,5 @@ def test_names_that_no_sweep_has_or_can_have_are_refused(tmp_path):
 def test_a_damaged_file_is_named(tmp_path, content):
     note_sweep(tmp_path, [A], "grid")
     (tmp_path / "sweeps" / "grid.json").write_bytes(content)
-    with pytest.raises(DataError, match="grid.json"):
+    with pytest.raises(DataError, match=r"grid\.json"):
         read_sweeps(tmp_path)
