@@ -135,7 +135,7 @@ def _check_shape(saved: SavedModel, dataset: TaskData) -> None:
             f"The model was trained on {saved.spec.dataset!r}, and data set {dataset.name!r} is of another kind.",
             "Evaluate it on a data set of the same shape.",
         )
-    _check_types(saved, dataset)
+    check_types(saved, dataset)
     if saved.shape[:2] != dataset.shape[:2]:
         raise DataError(
             f"The model takes {saved.shape[0]} features and {saved.shape[1]} classes; data set {dataset.name!r} has "
@@ -144,8 +144,13 @@ def _check_shape(saved: SavedModel, dataset: TaskData) -> None:
         )
 
 
-def _check_types(saved: SavedModel, dataset: TaskData) -> None:
-    """Refuse types of edges that the model has no codes for; one that does not tell them apart takes any."""
+def check_types(saved: SavedModel, dataset: TaskData) -> None:
+    """Refuse types of edges that the model has no codes for; one that does not tell them apart takes any.
+
+    Raises
+    ------
+    DataError : says how many there are and should be.
+    """
     own, given = (shape[2] if len(shape) > 2 else 0 for shape in (saved.shape, dataset.shape))
     if own != given and tells_types_apart(saved.spec):
         raise DataError(

@@ -58,7 +58,7 @@ class Split:
         return {"train": self.train, "val": self.val, "test": self.test}
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, repr=False)
 class Source:
     """A data set as its authors give it, before anything is removed, added or normalized.
 
@@ -69,11 +69,12 @@ class Source:
     directed : whether (u, v) leaves out (v, u); if not, an edge may be listed once or in both directions.
     features : (N, F) float32, dense or `scipy.sparse.csr_array`; F is 0 where the data comes without.
     labels : (N,) int64 class numbers, -1 where unknown; or (N, T) float32, the answers 0 and 1 to T tasks, NaN
-        where unknown.
+        where unknown. All may be unknown: such data has no split, and is there to be predicted on.
     edge_types : (E,) int64, the types of the listed edges, from 0 on; None where they have none.
     splits : splits that come with the data, by name.
     class_names : a name per class or task, if known.
     origin : the file or folder it was read from, for error messages.
+    node_ids : (N,) texts, what the nodes are called where the data comes from; None where these are 0, 1, 2, …
 
     Raises
     ------
@@ -89,12 +90,19 @@ class Source:
     class_names: tuple[str, ...] | None = None
     origin: str = ""
     edge_types: np.ndarray | None = None
+    node_ids: np.ndarray | None = None
 
     def __post_init__(self) -> None:
-        checks = (_features_problem, _edges_problem, _types_problem, _labels_problem, _splits_problem)
+        checks = (_features_problem, _edges_problem, _types_problem, _labels_problem, _splits_problem, _ids_problem)
         for check in checks:
             if problem := check(self):
                 raise damaged(self.origin or self.name, problem)
+
+    def __repr__(self) -> str:
+        counts = f"{self.num_nodes:,} nodes, {self.edges.shape[1]:,} listed edges, {self.num_features:,} features"
+        classes = f"{self.num_classes} {'labels' if self.several_labels else 'classes'}"
+        known = f"{classes}, splits {', '.join(self.splits) or 'none'}" if self.labelled.any() else "no labels"
+        return f"<{self.name}: {counts}, {known}>"
 
     @property
     def num_nodes(self) -> int:
@@ -106,7 +114,10 @@ class Source:
 
     @property
     def num_classes(self) -> int:
-        """The number of class names, or one more than the largest label; of tasks, where a node has several labels."""
+        """The number of class names, or one more than the largest label; of tasks, where a node has several labels.
+
+        It is 0 where no label is known, and no name either.
+        """
         if self.several_labels:
             return self.labels.shape[1]
         if self.class_names is not None:
@@ -177,8 +188,6 @@ def _labels_problem(source: Source) -> str | None:
         return f"labels are {labels.dtype} of shape {labels.shape}, not int64 of shape ({source.num_nodes},)"
     if labels.min() < UNKNOWN:
         return f"label {labels.min()} is negative (only {UNKNOWN}, unknown, may be)"
-    if labels.max() == UNKNOWN:
-        return "no node has a label"
     if source.class_names is None and labels.max() >= max(source.num_nodes, MAX_EMPTY_CLASSES):
         return f"label {labels.max()} leaves most classes without one of the {source.num_nodes} nodes"
     if labels.max() >= source.num_classes:
@@ -190,10 +199,7 @@ def _tasks_problem(source: Source) -> str | None:
     labels, names = source.labels, source.class_names
     if len(labels) != source.num_nodes or labels.shape[1] == 0 or labels.dtype != np.float32:
         return f"labels are {labels.dtype} of shape {labels.shape}, not float32 of shape ({source.num_nodes}, tasks)"
-    known = labels[~np.isnan(labels)]
-    if not known.size:
-        return "no node has a label"
-    if not np.isin(known, (0, 1)).all():
+    if not np.isin(labels[~np.isnan(labels)], (0, 1)).all():
         return "a label of several is neither 0 nor 1"
     if names is not None and len(names) != labels.shape[1]:
         return f"{labels.shape[1]} tasks have {len(names)} names"
@@ -211,4 +217,11 @@ def _splits_problem(source: Source) -> str | None:
             return f"split {name!r} has no training node"
         if (sum(mask.astype(np.int8) for mask in split.parts.values()) > 1).any():
             return f"split {name!r} has a node in two of its masks"
+    return None
+
+
+def _ids_problem(source: Source) -> str | None:
+    ids = source.node_ids
+    if ids is not None and (ids.shape != (source.num_nodes,) or ids.dtype.kind != "U"):
+        return f"ids of nodes are {ids.dtype} of shape {ids.shape}, not one text for each of {source.num_nodes} nodes"
     return None

@@ -15,10 +15,11 @@ import numpy as np
 from lipgnn.catalog import UNDIRECTED, split_name
 from lipgnn.datasets.formats.geom_gcn import read_split
 from lipgnn.datasets.locate import data_directory
-from lipgnn.datasets.source import UNKNOWN, Source, Split
+from lipgnn.datasets.source import UNKNOWN, Source, Split, damaged
 from lipgnn.errors import UsageError
 
 RANDOM_TRAIN, RANDOM_VAL = 20, 30
+UNLABELLED = "There is nothing to learn from or to score: use `lipgnn predict RUN --dataset …` to label it."
 
 RANDOM = re.compile(r"random:(\d{1,9})(?::(\d{1,9}):(\d{1,9}))?", re.ASCII)
 _GEOM_GCN = re.compile(r"geom-gcn:(\d{1,3})", re.ASCII)
@@ -30,8 +31,10 @@ def choose(source: Source, split: str, *, data_dir: Path | None = None) -> Split
     Raises
     ------
     UsageError : no such split, or a class too small for a random one.
-    DataError : a split file that is damaged or belongs to other data.
+    DataError : a split file that is damaged or belongs to other data, or no node has a label.
     """
+    if not source.labelled.any():
+        raise damaged(source.origin or source.name, "no node has a label", UNLABELLED)
     split = split if split in source.splits else split_name(source.name, split)
     if split in source.splits:
         return source.splits[split]

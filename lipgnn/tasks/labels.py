@@ -22,6 +22,12 @@ class Labels(Nodes):
     has_classes = False
     uncertified = "A certificate is about which of several classes a node has, and these nodes have yes-or-no labels."
 
+    def check_predictable(self) -> None:
+        """Labels can be predicted, though they are no classes."""
+
+    def probabilities(self, logits: torch.Tensor) -> torch.Tensor:
+        return logits.sigmoid()
+
     def loss(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         from torch import nn
 

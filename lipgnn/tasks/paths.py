@@ -64,6 +64,12 @@ class Paths(Task):
         """A walker that may go back is trained as one."""
         return {"loss": "nll"} if spec.walk == "plain" else {}
 
+    def check_predictable(self) -> None:
+        raise UsageError(
+            "What is predicted are classes or labels, and this model predicts where paths go on to.",
+            "Use lipgnn extrapolate.",
+        )
+
     def check(self, spec: RunSpec) -> None:
         if not _HORIZON.fullmatch(spec.horizon):
             raise UsageError(

@@ -164,6 +164,20 @@ class Task:
 
         return SCORES[self.metric_for(metric)](logits, labels)
 
+    def check_predictable(self) -> None:
+        """Refuse to say the class of an item where it has none.
+
+        Raises
+        ------
+        UsageError : says why, and what to do.
+        """
+        if not self.has_classes:
+            raise UsageError(f"What is predicted are classes or labels, and {self.items} of this model have neither.")
+
+    def probabilities(self, logits: torch.Tensor) -> torch.Tensor:
+        """Of the classes of every item, (B, C); of yes-or-no labels, of a yes."""
+        return logits.softmax(dim=1)
+
     def measures(self, outputs: torch.Tensor, labels: torch.Tensor) -> dict[str, float]:
         """Further numbers of its predictions, by names of `lipgnn.catalog.MEASURES`; shapes as `loss`."""
         return {}

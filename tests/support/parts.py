@@ -12,6 +12,7 @@ PARTS = {
     "ray": (find_spec, ("ray",), 'Ray is not installed: pip install "lipgnn[ray]"'),
     "submitit": (find_spec, ("submitit",), 'submitit is not installed: pip install "lipgnn[slurm]"'),
     "triton": (find_spec, ("triton",), 'Triton is not installed: pip install "lipgnn[triton]"'),
+    "pyarrow": (find_spec, ("pyarrow",), 'pyarrow is not installed: pip install "lipgnn[parquet]"'),
     "chromium": (shutil.which, ("chromium", "chromium-browser"), "chromium is not installed"),
     "tex": (shutil.which, ("pdflatex", "tectonic"), "neither pdflatex nor tectonic is installed"),
 }

@@ -6,11 +6,13 @@ Members (N nodes, E listed edges, F features, K splits)::
     edge_types       (E,) integers from 0 on, optional
     features         (N, F) numbers, F = 0 if there are none, or in their place the parts of a CSR matrix:
       features_data, features_indices, features_indptr, features_shape
-    labels           (N,) integers, -1 = unknown; or (N, T) floats, 0 and 1 for T tasks, NaN = unknown
+    labels           (N,) integers, -1 = unknown; or (N, T) floats, 0 and 1 for T tasks, NaN = unknown; optional:
+                     without it all are unknown
     train_mask, val_mask, test_mask     (N,), or (K, N) for several splits, booleans
     split_names      (K,) strings; without it "public" if there is one split, else "0", "1", ...
     train_index, val_index, test_index  node ids, in place of the masks
     class_names      (C,) strings, optional
+    node_ids         (N,) different strings, optional: what the nodes are called
     directed         one boolean, optional: false
 
 All three masks (or indices) go together or are left out together. Any other member is an error.
@@ -24,8 +26,8 @@ import numpy as np
 from scipy import sparse
 
 from lipgnn.datasets.features import build_csr
-from lipgnn.datasets.formats.arrays import Arrays, integers, load_arrays, masks_of, numbers, required, write_arrays
-from lipgnn.datasets.source import Features, Source, Split, damaged
+from lipgnn.datasets.formats.arrays import Arrays, integers, load_arrays, masks_of, numbers, write_arrays
+from lipgnn.datasets.source import UNKNOWN, Features, Source, Split, damaged
 
 _PARTS = ("train", "val", "test")
 _MASKS = tuple(f"{part}_mask" for part in _PARTS)
@@ -38,6 +40,7 @@ _MEMBERS = {
     "labels",
     "split_names",
     "class_names",
+    "node_ids",
     "directed",
     *_CSR,
     *_MASKS,
@@ -62,11 +65,12 @@ def read_npz(path: Path) -> Source:
             edges=_edges(arrays),
             directed=_directed(arrays),
             features=features,
-            labels=_labels(arrays),
+            labels=_labels(arrays, features.shape[0]),
             splits=_splits(arrays, features.shape[0]),
             class_names=_strings(arrays, "class_names"),
             origin=str(path),
             edge_types=integers(arrays, "edge_types") if "edge_types" in arrays else None,
+            node_ids=np.array(ids) if (ids := _strings(arrays, "node_ids")) else None,
         )
     except (ValueError, IndexError) as error:
         raise damaged(path, str(error)) from error
@@ -92,6 +96,8 @@ def write_npz(source: Source, path: Path, *, compress: bool = True) -> None:
         arrays["split_names"] = np.array(list(source.splits))
     if source.class_names is not None:
         arrays["class_names"] = np.array(source.class_names)
+    if source.node_ids is not None:
+        arrays["node_ids"] = source.node_ids
     arrays["directed"] = np.array(source.directed)
     write_arrays(arrays, Path(path), compress=compress)
 
@@ -106,8 +112,10 @@ class Npz:
         return path.is_file() and path.suffix == ".npz"
 
 
-def _labels(arrays: Arrays) -> np.ndarray:
-    labels = required(arrays, "labels")
+def _labels(arrays: Arrays, num_nodes: int) -> np.ndarray:
+    if "labels" not in arrays:
+        return np.full(num_nodes, UNKNOWN)
+    labels = arrays["labels"]
     return (
         labels.astype(np.float32, copy=False)
         if labels.ndim == 2 and labels.dtype.kind == "f"

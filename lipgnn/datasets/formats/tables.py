@@ -4,8 +4,9 @@
 
     id,label,split,<any feature columns>
 
-`id` is any text, once each; `label` is a class, empty if unknown; the optional `split` is `train`, `val`,
-`test` or empty, and becomes the split "public"; every other column is a feature and holds numbers. Labels that
+`id` is any text, once each, and stays what the node is called; `label` is a class, empty if unknown, and may be left
+out where all are; the optional `split` is `train`, `val`, `test` or empty, and becomes the split "public", unless no
+label is known; every other column is a feature and holds numbers. Labels that
 are exactly the integers 0..C-1 keep their numbers; others are numbered in sorted order and become class names.
 `edges.csv` has the header `source,target` and one line an edge; edges are undirected. A third column `type`, any text,
 says of which type an edge is; types are numbered as labels are. Both files may be gzipped.
@@ -60,12 +61,12 @@ def read_tables(nodes: Path, edges: Path, *, name: str) -> Source:
     ------
     DataError : a file is missing or does not follow the layout.
     """
-    columns = _read(nodes, required=("id", "label"))
+    columns = _read(nodes, required=("id",))
     numbers = {text: number for number, text in enumerate(columns["id"])}
     if len(numbers) != len(columns["id"]):
         repeated, _ = Counter(columns["id"]).most_common(1)[0]
         raise damaged(nodes, f"id {repeated!r} is there twice")
-    labels, class_names = _classes(columns["label"])
+    labels, class_names = _classes(columns.get("label", ("",) * len(numbers)))
     pairs, types = _edges(edges, numbers)
     return Source(
         name=name,
@@ -73,10 +74,11 @@ def read_tables(nodes: Path, edges: Path, *, name: str) -> Source:
         directed=False,
         features=_features(nodes, columns),
         labels=labels,
-        splits={"public": _split(nodes, columns["split"])} if "split" in columns else {},
+        splits={"public": _split(nodes, columns["split"])} if "split" in columns and (labels != UNKNOWN).any() else {},
         class_names=class_names,
         origin=str(nodes),
         edge_types=types,
+        node_ids=np.array(columns["id"], dtype=str),
     )
 
 

@@ -33,14 +33,14 @@ TASKS = np.array([[0, 1, 1]] * 4 + [[1, np.nan, 0]] + [[np.nan] * 3], dtype=np.f
         ({"edge_types": np.array([0, 1, 1000, 0, 0, 0])}, "type 1000 leaves most types without one of the 6 edges"),
         ({"labels": np.array([0, 1, 1, 0, 2])}, "labels are int64 of shape (5,)"),
         ({"labels": np.array([0, 1, 1, 0, 2, -2])}, "label -2"),
-        ({"labels": np.full(6, -1), "splits": {}}, "no node has a label"),
+        ({"node_ids": np.arange(6)}, "ids of nodes are int64 of shape (6,), not one text for each of 6 nodes"),
+        ({"node_ids": np.array(["a"] * 5)}, "ids of nodes are <U1 of shape (5,)"),
         ({"class_names": ("a", "b")}, "label 2 has no name"),
         ({"features": np.zeros((6, 2))}, "features are float64"),
         ({"features": np.zeros((0, 2), np.float32)}, "shape (0, 2)"),
         ({"labels": np.zeros((5, 3), np.float32)}, "labels are float32 of shape (5, 3)"),
         ({"labels": np.zeros((6, 3), np.int64)}, "labels are int64 of shape (6, 3)"),
         ({"labels": np.full((6, 3), 2, np.float32)}, "neither 0 nor 1"),
-        ({"labels": np.full((6, 3), np.nan, np.float32)}, "no node has a label"),
         ({"labels": TASKS, "class_names": ("a", "b")}, "3 tasks have 2 names"),
         ({"labels": TASKS, "splits": _split(test=(5,))}, "without a label in its test mask"),
         ({"features": np.full((6, 2), np.nan, np.float32)}, "infinite or not a number"),
@@ -86,3 +86,14 @@ def test_a_graph_may_have_no_edges_and_no_splits(make_source):
 def test_split_of_indices_does_not_wrap_around(index):
     with pytest.raises(ValueError, match="val split names a node outside"):
         Split.of_indices(6, np.array([0]), np.array(index), np.array([2]))
+
+
+def test_all_labels_may_be_unknown(make_source):
+    source = make_source(labels=np.full(6, -1), splits={})
+    assert source.num_classes == 0 and not source.labelled.any() and "no labels" in repr(source)
+    several = make_source(labels=np.full((6, 3), np.nan, np.float32), splits={})
+    assert several.num_classes == 3 and not several.labelled.any()
+
+
+def test_it_shows_itself_in_a_line(make_source):
+    assert repr(make_source()) == "<small: 6 nodes, 6 listed edges, 2 features, 3 classes, splits public>"

@@ -134,3 +134,9 @@ def test_data_that_is_given_once_for_all_has_no_other_options():
     for changed in ({"split": "0"}, {"missing": 0.1}, {"features": "row"}):
         with pytest.raises(UsageError, match=f"'x' has no other {next(iter(changed))} than"):
             only_as_it_is("x", **{"split": "public", "missing": 0.0, "features": "raw", **changed})
+
+
+@pytest.mark.parametrize("split", ["public", "random:0", "geom-gcn:0"])
+def test_data_without_labels_has_no_split(make_source, split):
+    with pytest.raises(DataError, match="no node has a label"):
+        choose(make_source(labels=np.full(6, -1), splits={}), split)

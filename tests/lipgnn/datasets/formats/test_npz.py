@@ -217,3 +217,15 @@ def test_what_is_no_type_of_an_edge_is_refused(save, types, reason):
     with pytest.raises(DataError) as caught:
         read_npz(save(edge_types=types))
     assert reason in caught.value.message and "three.npz" in caught.value.message
+
+
+def test_ids_of_nodes_come_back_and_labels_may_be_left_out(tmp_path, make_source, save):
+    source = make_source(node_ids=np.array(["b", "a", "=1", "ü", "", "007"]), labels=np.full(6, -1), splits={})
+    write_npz(source, tmp_path / "small.npz")
+    read = read_npz(tmp_path / "small.npz")
+    np.testing.assert_array_equal(read.node_ids, source.node_ids)
+    assert not read.labelled.any()
+    masks = dict.fromkeys(("train_mask", "val_mask", "test_mask"))
+    assert read_npz(save(labels=None, **masks)).labels.tolist() == [-1, -1, -1]
+    with pytest.raises(DataError, match="different strings"):
+        read_npz(save(node_ids=np.array(["a", "a", "b"])))

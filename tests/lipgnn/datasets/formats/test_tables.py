@@ -59,7 +59,7 @@ def test_other_integers_become_names(folder):
 @pytest.mark.parametrize(
     ("file", "text", "reason"),
     [
-        ("nodes.csv", "id,f\na,1\n", "column 'label' is missing"),
+        ("nodes.csv", "label,f\na,1\n", "column 'id' is missing"),
         ("nodes.csv", NODES + "7,0,cat,test,4\n", "id '7' is there twice"),
         ("nodes.csv", NODES.replace("1e3", "tall"), "feature column 'weight'"),
         ("nodes.csv", NODES.replace("1e3", ""), "not a number"),
@@ -121,3 +121,10 @@ def test_an_edge_without_a_type_among_others_is_refused(folder):
     (folder / "edges.csv").write_text("source,target,type\n007,NA,2\nx y,7,\n")
     with pytest.raises(DataError, match="the edge of row 3 has no type, and others have one"):
         read_folder(folder)
+
+
+def test_ids_are_kept_and_labels_may_be_left_out(tmp_path):
+    (tmp_path / "nodes.csv").write_text("id,split,f\n007,train,1\nb,,2\n")
+    (tmp_path / "edges.csv").write_text("source,target\n007,b\n")
+    read = read_folder(tmp_path)
+    assert read.node_ids.tolist() == ["007", "b"] and read.labels.tolist() == [-1, -1] and read.splits == {}
