@@ -117,7 +117,12 @@ def command(
     states = tuple(word for item in retry for word in item.split(","))
     means, which = Means(**_taken(Means, given)), _taken(SweepRequest, given)
     # What is left are the options of a run.
-    request = SweepRequest(results, parse_lists(given, settings), retry=states, **which)
+    lists = parse_lists(given, settings)
+    if "dataset" in lists:
+        from lipgnn.datasets.locate import settled
+
+        lists["dataset"] = [settled(name) for name in lists["dataset"]]
+    request = SweepRequest(results, lists, retry=states, **which)
     prepared = prepare(request, os.environ, only_shown=dry_run)
     warned = cautions(planned.spec.dataset for planned in prepared.plan.runs)
     for line in (*prepared.notes, *(f"Note: {caution}" for caution in warned)):

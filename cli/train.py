@@ -107,6 +107,10 @@ def command(
     labels = _checked_labels(name, tags)
     flags = {k: v for k, v in options.items() if v is not None}
     model, base = _starting_model(source, Store(results), flags, preset) if source else (None, None)
+    if "dataset" in flags:
+        from lipgnn.datasets.locate import settled
+
+        flags["dataset"] = settled(flags["dataset"])
     resolved = resolve(flags, os.environ, config, preset, base)
     for variable in unknown_variables(os.environ):
         console.note(f"Note: {variable} is not a variable of lipgnn and was ignored.")
@@ -157,6 +161,8 @@ def _run(
     for caution in () if quiet else cautions([spec.dataset]):
         console.note(f"Note: {caution}")
     dataset = load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
+    for remark in () if quiet else getattr(getattr(dataset, "source", None), "remarks", ()):
+        console.note(f"Note: {remark}")
     if not quiet and (caution := unused_types(spec, dataset)):
         console.note(f"Note: {caution}")
     return follow(spec, dataset, store, orders, quiet=quiet, verbose=verbose, labels=labels)

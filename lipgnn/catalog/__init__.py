@@ -17,7 +17,15 @@ from lipgnn.catalog.dataset_entries import (
     is_image_folder,
     is_path_folder,
 )
-from lipgnn.catalog.datasets import DATASETS, FEATURE_FORMS, UNDIRECTED, cautions, dataset_entry, split_name
+from lipgnn.catalog.datasets import (
+    DATASETS,
+    DIRECTIONS,
+    FEATURE_FORMS,
+    cautions,
+    dataset_entry,
+    split_direction,
+    split_name,
+)
 from lipgnn.catalog.entry import Entry, check_name
 from lipgnn.catalog.images import READOUTS, SYMMETRIES, SymmetryEntry
 from lipgnn.catalog.layers import MODELS, LayerEntry, layers_for, models_with
@@ -76,6 +84,7 @@ __all__ = [
     "CHOICES",
     "CLASSES",
     "DATASETS",
+    "DIRECTIONS",
     "DOT_PRODUCT",
     "DROPOUT_PLACES",
     "DYNAMIC",
@@ -110,7 +119,6 @@ __all__ = [
     "SYMMETRIES",
     "TASKS",
     "TRANSITIONS",
-    "UNDIRECTED",
     "WALKERS",
     "WALKS",
     "DatasetEntry",
@@ -137,6 +145,7 @@ __all__ = [
     "layers_for",
     "models_with",
     "parse_norm",
+    "split_direction",
     "split_name",
     "task_name",
     "task_of",

@@ -240,8 +240,8 @@ DATASETS: dict[str, DatasetEntry] = {
 _BY_FILE = {entry.file: entry for entry in DATASETS.values() if isinstance(entry, FileEntry)}
 _BY_FOLDER = {entry.folder: entry for entry in DATASETS.values() if isinstance(entry, PathsEntry) and entry.folder}
 
-UNDIRECTED = ":undirected"
-"""Behind the name or path of a data set: every edge in both directions."""
+DIRECTIONS = {":undirected": False, ":directed": True}
+"""Behind the name or path of a data set: every edge in both directions, or only as it is listed."""
 
 
 FEATURE_FORMS: dict[str, Entry] = {
@@ -251,12 +251,20 @@ FEATURE_FORMS: dict[str, Entry] = {
 }
 
 
+def split_direction(dataset: str) -> tuple[str, bool | None]:
+    """A name or path without its suffix of DIRECTIONS, and whether that makes edges directed; None without one."""
+    for suffix, directed in DIRECTIONS.items():
+        if dataset.endswith(suffix):
+            return dataset.removesuffix(suffix), directed
+    return dataset, None
+
+
 def dataset_entry(dataset: str) -> DatasetEntry | None:
     """What is known of a data set, whatever suffix its name has; None for a name of the user's own.
 
     A path is that of a data set if the file, or the folder and the one above it, are called as the published ones.
     """
-    name = dataset.removesuffix(UNDIRECTED)
+    name, _ = split_direction(dataset)
     family = DATASETS.get(name.partition(":")[0])
     if family and (family.parameters or name in DATASETS):
         return family

@@ -10,7 +10,7 @@ import dataclasses
 import os
 from pathlib import Path
 
-from lipgnn.catalog import DATASETS, UNDIRECTED
+from lipgnn.catalog import DATASETS, split_direction
 from lipgnn.datasets.dataset import Dataset, prepare
 from lipgnn.datasets.formats import detect
 from lipgnn.datasets.formats.npz import write_npz
@@ -80,11 +80,13 @@ def count_edges(name_or_path: str | os.PathLike[str], *, data_dir: Path | None =
 def read(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None) -> Source:
     """Find and read a data set as its authors give it; parameters and errors as in `load`.
 
-    Behind a name or path, `:undirected` takes every edge in both directions.
+    Behind a name or path, `:undirected` takes every edge in both directions, and `:directed` only as it is listed.
     """
-    if isinstance(name_or_path, str) and name_or_path.endswith(UNDIRECTED):
-        source = read(name_or_path.removesuffix(UNDIRECTED), data_dir=data_dir)
-        return dataclasses.replace(source, name=source.name + UNDIRECTED, directed=False)
+    plain, directed = split_direction(os.fspath(name_or_path))
+    if directed is not None:
+        source = read(plain, data_dir=data_dir)
+        suffix = os.fspath(name_or_path).removeprefix(plain)
+        return dataclasses.replace(source, name=source.name + suffix, directed=directed)
     if name_or_path in GENERATED:
         return GENERATED[name_or_path]()
     family, colon, _ = str(name_or_path).partition(":")

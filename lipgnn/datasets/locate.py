@@ -9,11 +9,13 @@ from pathlib import Path
 import platformdirs
 
 import lipgnn
-from lipgnn.catalog import DATASETS, UNDIRECTED, FileEntry, ImagesEntry, OgbEntry, PathsEntry
+from lipgnn.catalog import DATASETS, DIRECTIONS, FileEntry, ImagesEntry, OgbEntry, PathsEntry, split_direction
 from lipgnn.datasets.formats import readable, recognize
 from lipgnn.errors import DataError, UsageError, unknown_name
 
 VARIABLE = "LIPGNN_DATA"
+# What else is in the user's cache directory (see `lipgnn.datasets.cache`).
+CACHE = "cache"
 SHIPS, IN_DIRECTORY, MANY_GRAPHS = "ships", "data directory", "many graphs"
 
 # Folders of the data directory that hold several data sets and are none themselves.
@@ -30,8 +32,15 @@ def is_name(text: str) -> bool:
 
 
 def data_directory() -> Path:
-    """The folder for data sets the user brings: LIPGNN_DATA, or the user's cache directory."""
-    return Path(os.environ.get(VARIABLE) or platformdirs.user_cache_dir("lipgnn"))
+    """The folder for data sets the user brings: LIPGNN_DATA, or the user's folder for data.
+
+    It is the user's cache directory where an earlier version put data there.
+    """
+    if given := os.environ.get(VARIABLE):
+        return Path(given)
+    usual, earlier = (Path(of("lipgnn")) for of in (platformdirs.user_data_dir, platformdirs.user_cache_dir))
+    moved = usual.is_dir() or not earlier.is_dir() or all(entry.name == CACHE for entry in earlier.iterdir())
+    return usual if moved else earlier
 
 
 def shipped_directory() -> Path:
@@ -49,7 +58,7 @@ def locate(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None
     DataError : a known data set that is not where it should be, or a path that leads nowhere.
     UsageError : a word that is no known data set, or a suffix that is none.
     """
-    text = os.fspath(name_or_path).removesuffix(UNDIRECTED)
+    text, _ = split_direction(os.fspath(name_or_path))
     directory = Path(data_dir) if data_dir is not None else data_directory()
     named = isinstance(name_or_path, str) and is_name(text)
     if named and text in DATASETS and DATASETS[text].origin == SHIPS:
@@ -67,10 +76,24 @@ def locate(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None
     if colon and base in DATASETS and DATASETS[base].parameters:
         raise DataError(f"Data set {text!r} is made when it is loaded and has no file.")
     if colon and is_name(base) and (base in DATASETS or _in_directory(base, directory)):
-        raise UsageError(f"Data set {base!r} has no form {suffix!r}.", f"Use {base + UNDIRECTED!r} or the name alone.")
+        forms = ", ".join(repr(base + form) for form in DIRECTIONS)
+        raise UsageError(f"Data set {base!r} has no form {suffix!r}.", f"Use {forms} or the name alone.")
     if named:
         raise unknown_name("data set", text, [*DATASETS, *(name for name, _ in cached(directory))])
     raise DataError(f"No such file or folder: {text!r}.", f"Give the name of a data set, or the path of {readable()}.")
+
+
+def settled(name_or_path: str) -> str:
+    """A data set as it is written down: names as they are, paths so that they lead there from any folder.
+
+    `x`, `./x` and `../here/x` are one data set.
+    """
+    text, _ = split_direction(name_or_path)
+    family = text.partition(":")[0]
+    named = family in DATASETS or (is_name(text) and _in_directory(text, data_directory()))
+    if named or not (os.path.exists(text) or os.path.exists(f"{text}.graph")):
+        return name_or_path
+    return os.path.abspath(text) + name_or_path.removeprefix(text)
 
 
 def cached(data_dir: Path | None = None) -> list[tuple[str, Path]]:

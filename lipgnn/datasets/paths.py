@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from lipgnn.catalog import UNDIRECTED, dataset_entry, is_path_folder
+from lipgnn.catalog import dataset_entry, is_path_folder, split_direction
 from lipgnn.datasets.formats import recognize
 from lipgnn.datasets.formats.five_files import FiveFiles, read_five_files
 from lipgnn.datasets.generated.roads import KINDS, load_roads
@@ -38,7 +38,7 @@ def load_paths(
 def read_paths(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None) -> PathDataset:
     """The trajectories of a name or path; errors as in `load_paths`."""
     name = os.fspath(name_or_path)
-    if name.endswith(UNDIRECTED):
+    if split_direction(name)[1] is not None:
         raise UsageError(f"Data set {name!r}: trajectories follow the direction of the edges.", "Leave the suffix out.")
     if name.partition(":")[0] in KINDS:
         return load_roads(name)

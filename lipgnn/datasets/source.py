@@ -74,6 +74,7 @@ class Source:
     splits : splits that come with the data, by name.
     class_names : a name per class or task, if known.
     origin : the file or folder it was read from, for error messages.
+    remarks : what a reader should know of how it was read, a sentence each.
     node_ids : (N,) texts, what the nodes are called where the data comes from; None where these are 0, 1, 2, …
 
     Raises
@@ -91,6 +92,7 @@ class Source:
     origin: str = ""
     edge_types: np.ndarray | None = None
     node_ids: np.ndarray | None = None
+    remarks: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         checks = (_features_problem, _edges_problem, _types_problem, _labels_problem, _splits_problem, _ids_problem)

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lipgnn.catalog import UNDIRECTED, split_name
+from lipgnn.catalog import split_direction, split_name
 from lipgnn.datasets.formats.geom_gcn import read_split
 from lipgnn.datasets.locate import data_directory
 from lipgnn.datasets.source import UNKNOWN, Source, Split, damaged
@@ -48,7 +48,7 @@ def choose(source: Source, split: str, *, data_dir: Path | None = None) -> Split
         return random_split(source.labels, int(seed), int(train or RANDOM_TRAIN), int(val or RANDOM_VAL))
     if match := _GEOM_GCN.fullmatch(split):
         for folder in _split_folders(Path(data_dir) if data_dir else data_directory()):
-            path = folder / f"{source.name.removesuffix(UNDIRECTED)}_split_0.6_0.2_{match[1]}.npz"
+            path = folder / f"{split_direction(source.name)[0]}_split_0.6_0.2_{match[1]}.npz"
             if path.is_file():
                 return _labelled(read_split(path, source.num_nodes), source)
     available = ", ".join([*source.splits, "random:SEED", "random:SEED:TRAIN:VAL"])

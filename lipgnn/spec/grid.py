@@ -32,6 +32,7 @@ TABLES = ("grid", "zip", "fixed")
 MAX_RUNS = 100_000
 """More than this is a slip of the keyboard: a plan of so many takes a minute and a gigabyte."""
 _RANGE = re.compile(r"(\d{1,18})-(\d{1,18})(?::(\d{1,18}))?", re.ASCII)
+_NUMBERED_SPLITS = re.compile("(geom-gcn|random):")
 
 
 @dataclass(frozen=True)
@@ -146,6 +147,8 @@ def runs_of(
 def parse_list(name: str, text: str) -> list[Any]:
     """The values of one option in a list such as `2,5,10` or, where it takes whole numbers, `0-4` and `2-30:4`.
 
+    Numbered splits are a range as well: `geom-gcn:0-9` and `random:0-4`.
+
     Raises
     ------
     UsageError : an empty item, a range that runs backwards, or a value the option does not take.
@@ -155,13 +158,14 @@ def parse_list(name: str, text: str) -> list[Any]:
     values: list[Any] = []
     for item in text.split(","):
         numbered = FIELDS[name].type == "int" or FIELDS[name].metadata.get("or_number") is int
-        match = _RANGE.fullmatch(item.strip()) if numbered else None
+        kind, colon, numbers = item.strip().partition(":") if _NUMBERED_SPLITS.match(item.strip()) else ("", "", item)
+        match = _RANGE.fullmatch(numbers.strip()) if numbered else None
         if match:
             first, last, step = (int(number or 1) for number in match.groups())
             if last < first or step < 1:
                 raise UsageError(f"{name} has the empty range {item!r}.", "Write FIRST-LAST or FIRST-LAST:STEP.")
             _check_count(len(values) + (last - first) // step + 1, f"The values of {name}")
-            values += [parse_value(name, value) for value in range(first, last + 1, step)]
+            values += [parse_value(name, f"{kind}{colon}{value}") for value in range(first, last + 1, step)]
         else:
             values.append(parse_value(name, item.strip()))
     return values

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import torch
 
-from lipgnn.catalog import DATASETS, UNDIRECTED, OgbEntry
+from lipgnn.catalog import DATASETS, OgbEntry, split_direction
 
 if TYPE_CHECKING:
     from ogb.nodeproppred import Evaluator
@@ -33,7 +33,7 @@ def official_scores(dataset: str, parts: Mapping[str, Part]) -> dict[str, float 
     -------
     for every part the accuracy or ROC-AUC as OGB computes it; None where a part is empty, or no label has both kinds.
     """
-    name = dataset.removesuffix(UNDIRECTED)
+    name, _ = split_direction(dataset)
     if not isinstance(DATASETS.get(name), OgbEntry):
         return None
     evaluator = _evaluator(name)

@@ -385,7 +385,7 @@ def test_a_bad_file_is_refused_in_one_sentence(invoke, tmp_path, what):
     np.savez(tmp_path / "bad.npz", **(good | masks | BAD_FILES[what]))
     code, out, err = invoke("train", "--dataset", "bad.npz", "--split", 1)
     assert (code, out) == (4, "")
-    assert err.startswith("Error: Cannot use 'bad.npz': ") and len(err.strip().splitlines()) == 1
+    assert err.startswith(f"Error: Cannot use '{tmp_path / 'bad.npz'}': ") and len(err.strip().splitlines()) == 1
 
 
 def test_a_run_goes_on_from_another_with_its_options(invoke):

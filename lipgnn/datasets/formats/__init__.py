@@ -8,8 +8,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Protocol
 
+from lipgnn.datasets.formats.dgl_graphs import DglGraphs
 from lipgnn.datasets.formats.five_files import FiveFiles
 from lipgnn.datasets.formats.geom_gcn import GeomGcn
+from lipgnn.datasets.formats.graph_files import GraphFiles
 from lipgnn.datasets.formats.heterophilous import Heterophilous
 from lipgnn.datasets.formats.idx import Idx
 from lipgnn.datasets.formats.npz import Npz
@@ -50,6 +52,8 @@ FORMATS: dict[str, Format] = {
     "shchur": Shchur(),
     "npz": Npz(),
     "csv": Tables(),
+    "graph-file": GraphFiles(),
+    "dgl": DglGraphs(),
     "geom-gcn": GeomGcn(),
     "ogb": Ogb(),
     "planetoid": Planetoid(),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from lipgnn.datasets import identify, load, read, write_npz
+from lipgnn.datasets.prepare import prepare_edges
 from lipgnn.errors import DataError, UsageError
 
 
@@ -56,6 +57,15 @@ def test_undirected_on_request(tmp_path, write_ogb, where):
     pairs = {tuple(pair) for pair in directed.edges.T.tolist()}
     assert {tuple(pair) for pair in undirected.edges.T.tolist()} == pairs | {(v, u) for u, v in pairs}
     assert undirected.name == f"{directed.name}:undirected" and undirected.fingerprint != directed.fingerprint
+
+
+def test_directed_on_request_takes_edges_as_they_are_listed(tmp_path):
+    (tmp_path / "nodes.csv").write_text("id,label,f\na,0,1\nb,1,2\n")
+    (tmp_path / "edges.csv").write_text("source,target\na,b\n")
+    both, listed = (read(f"{tmp_path}{suffix}") for suffix in ("", ":directed"))
+    assert (both.directed, listed.directed) == (False, True)
+    pairs = [{tuple(pair) for pair in prepare_edges(source).T.tolist()} for source in (both, listed)]
+    assert pairs == [{(0, 0), (1, 1), (0, 1), (1, 0)}, {(0, 0), (1, 1), (0, 1)}]
 
 
 def test_what_is_undirected_already_is_itself():

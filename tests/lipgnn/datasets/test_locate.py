@@ -97,7 +97,7 @@ def test_a_suffix_does_not_move_data(data_dir, tmp_path):
     assert locate("mine:undirected") == data_dir / "mine.npz"
     assert locate("cora:undirected") == locate("cora")
     assert locate(f"{data_dir / 'mine.npz'}:undirected") == data_dir / "mine.npz"
-    for name in ("mine:undirectd", "ogbn-arxiv:directed", "cora:"):
+    for name in ("mine:undirectd", "ogbn-arxiv:direct", "cora:"):
         with pytest.raises(UsageError) as caught:
             locate(name)
         assert ":undirected'" in caught.value.hint
@@ -163,3 +163,35 @@ def test_cached_lists_what_can_be_named(data_dir):
         ("ogbn-arxiv", data_dir / "ogbn_arxiv"),
     ]
     assert cached(data_dir / "missing") == []
+
+
+def test_a_path_is_written_down_so_that_it_leads_there_from_anywhere(data_dir, tmp_path, monkeypatch):
+    from lipgnn.datasets.locate import settled
+
+    _touch(data_dir, "mine.npz")
+    work = tmp_path / "work"
+    (work / "graphs" / "own").mkdir(parents=True)
+    (work / "mine").mkdir()
+    monkeypatch.chdir(work)
+    own = str(work / "graphs" / "own")
+    assert {settled(text) for text in ("graphs/own", "./graphs/own", "../work/graphs/own", own)} == {own}
+    assert settled("graphs/own:undirected") == f"{own}:undirected"
+    # Names are names, also where a folder is called so.
+    for name in ("mine", "cora", "cora:directed", "trees:3", "minesweeper:50", "nothing-here"):
+        assert settled(name) == name
+
+
+def test_data_stays_where_an_earlier_version_put_it(tmp_path, monkeypatch):
+    from lipgnn.datasets.locate import VARIABLE, data_directory
+
+    monkeypatch.delenv(VARIABLE, raising=False)
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path / "data"))
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
+    usual, earlier = tmp_path / "data" / "lipgnn", tmp_path / "cache" / "lipgnn"
+    assert data_directory() == usual
+    (earlier / "cache").mkdir(parents=True)
+    assert data_directory() == usual
+    (earlier / "mine.npz").touch()
+    assert data_directory() == earlier
+    usual.mkdir(parents=True)
+    assert data_directory() == usual

@@ -187,3 +187,15 @@ def test_splits_by_number_are_runs_and_may_be_numbers_in_a_file():
     assert [run.split for run in runs] == [str(k) for k in range(10)]
     assert len({run.run_id("f") for run in runs}) == 10
     assert grid_of({"grid": {"split": [0, 1]}}, "here").crossed["split"] == ["0", "1"]
+
+
+def test_numbered_splits_are_a_range():
+    assert parse_list("split", "0-2") == ["0", "1", "2"]
+    assert parse_list("split", "geom-gcn:8-9,public,random:0-1") == [
+        "geom-gcn:8",
+        "geom-gcn:9",
+        "public",
+        "random:0",
+        "random:1",
+    ]
+    assert parse_list("split", "random:3:20:30") == ["random:3:20:30"]

@@ -24,7 +24,7 @@ def file(tmp_path, make_source):
 
 
 def test_what_was_imported_can_be_read_by_name(file, data_dir, same):
-    assert import_source(file) == data_dir / "my-graph.npz"
+    assert import_source(file) == (data_dir / "my-graph.npz", ())
     imported = read("my-graph")
     same(imported, read(file))
     assert imported.name == "my-graph"
@@ -33,7 +33,7 @@ def test_what_was_imported_can_be_read_by_name(file, data_dir, same):
 def test_tables_and_direction(tmp_path, data_dir):
     (tmp_path / "people.csv").write_text("id,label,f\na,0,1\nb,1,2\n")
     (tmp_path / "friends.csv").write_text("source,target\na,b\n")
-    target = import_source(tmp_path / "people.csv", edges=tmp_path / "friends.csv", directed=True)
+    target, _ = import_source(tmp_path / "people.csv", edges=tmp_path / "friends.csv", directed=True)
     assert target == data_dir / "people.npz"
     source = read("people")
     assert source.directed and source.edges.tolist() == [[0], [1]]
@@ -47,7 +47,7 @@ def test_names_that_cannot_be_used(file, data_dir, name):
 
 
 def test_an_earlier_import_is_kept_unless_forced(file, data_dir, make_source):
-    target = import_source(file, name="mine")
+    target, _ = import_source(file, name="mine")
     before = target.read_bytes()
     write_npz(make_source(directed=True), file)
     with pytest.raises(UsageError, match="exists"):
@@ -67,3 +67,16 @@ def test_damaged_sources_leave_nothing(file, data_dir):
 def test_trajectories_are_used_where_they_lie(tmp_path):
     with pytest.raises(UsageError, match="is trajectories on a graph"):
         import_source(write_five_files(tmp_path / "mine"))
+
+
+def test_columns_are_for_tables(data_dir, file, tmp_path):
+    with pytest.raises(UsageError, match="--columns says what the columns of tables are"):
+        import_source(file, columns="id=paper")
+    folder = tmp_path / "papers"
+    folder.mkdir()
+    (folder / "nodes.csv").write_text("paper,topic,f\n1,x,1\n2,y,2\n")
+    (folder / "edges.csv").write_text("src,dst,w\n1,2,3\n")
+    target, remarks = import_source(folder, columns="id=paper,label=topic,ignore=w")
+    source = read(target)
+    assert (source.class_names, source.node_ids.tolist()) == (("x", "y"), ["1", "2"])
+    assert remarks == ("Columns of edges.csv were taken: 'src' as source, 'dst' as target.",)

@@ -59,12 +59,12 @@ def test_other_integers_become_names(folder):
 @pytest.mark.parametrize(
     ("file", "text", "reason"),
     [
-        ("nodes.csv", "label,f\na,1\n", "column 'id' is missing"),
+        ("nodes.csv", "label,f\na,1\n", "no column is the id; it has 'label', 'f'"),
         ("nodes.csv", NODES + "7,0,cat,test,4\n", "id '7' is there twice"),
         ("nodes.csv", NODES.replace("1e3", "tall"), "feature column 'weight'"),
         ("nodes.csv", NODES.replace("1e3", ""), "not a number"),
         ("nodes.csv", NODES.replace("1e3", "1e300"), "infinite"),
-        ("nodes.csv", NODES.replace(",val,", ",valid,"), "split 'valid'"),
+        ("nodes.csv", NODES.replace(",val,", ",later,"), "split 'later'"),
         ("nodes.csv", NODES + "y,1,cat,train,2,3\n", "row 6 has 6 fields, the header 5"),
         ("nodes.csv", NODES + "y,1\n", "row 6 has 2 fields, the header 5"),
         ("nodes.csv", NODES.replace("\n", ",1\n").replace("weight,1", "weight"), "row 2 has 6 fields"),
@@ -74,7 +74,9 @@ def test_other_integers_become_names(folder):
         ("nodes.csv", 'id,label,f\n"a,0,1\n', "not a table"),
         ("nodes.csv", "", "not a table"),
         ("edges.csv", "source,target\n007,8\n", "target '8' is no id"),
-        ("edges.csv", "from,to\n007,7\n", "column 'source' is missing"),
+        ("edges.csv", "here,to\n007,7\n", "no column is the source"),
+        ("edges.csv", "src,from,to\n007,7,7\n", "columns 'src' and 'from' could both be the source"),
+        ("edges.csv", "source,target,weight\n007,7,2\n", "column 'weight' has weights of edges"),
     ],
 )
 def test_wrong_tables_are_refused_with_the_reason(folder, file, text, reason):
@@ -128,3 +130,31 @@ def test_ids_are_kept_and_labels_may_be_left_out(tmp_path):
     (tmp_path / "edges.csv").write_text("source,target\n007,b\n")
     read = read_folder(tmp_path)
     assert read.node_ids.tolist() == ["007", "b"] and read.labels.tolist() == [-1, -1] and read.splits == {}
+
+
+def test_usual_names_of_columns_are_taken_and_said(tmp_path):
+    (tmp_path / "nodes.csv").write_text("Node_ID,Class,fold,height\na,x,training,1\nb,y,dev,2\nc,x,test,3\n")
+    (tmp_path / "edges.tsv").write_text("src\tdst\tyear\na\tb\t1999\nb\tc\t2001\n")
+    source = read_folder(tmp_path)
+    assert (source.node_ids.tolist(), source.class_names) == (["a", "b", "c"], ("x", "y"))
+    assert source.features.tolist() == [[1], [2], [3]]
+    assert [mask.tolist().index(True) for mask in source.splits["public"].parts.values()] == [0, 1, 2]
+    assert source.edges.tolist() == [[0, 1], [1, 2]]
+    assert source.remarks == (
+        "Columns of nodes.csv were taken: 'Node_ID' as id, 'Class' as label, 'fold' as split.",
+        "Columns of edges.tsv were taken: 'src' as source, 'dst' as target.",
+        "Columns of edges.tsv that are not used: 'year'.",
+    )
+
+
+def test_columns_can_be_given_left_out_and_be_several_splits(tmp_path):
+    (tmp_path / "nodes.csv").write_text("paper,topic,title,split_0,split_b,f\n1,x,A,train,,1\n2,y,B,val,train,2\n")
+    (tmp_path / "edges.txt").write_text("# a comment\n1 2\n2, 1\n")
+    given = {"id": ("paper",), "label": ("topic",), "ignore": ("title",)}
+    source = read_tables(tmp_path / "nodes.csv", tmp_path / "edges.txt", name="mine", given=given)
+    assert (source.features.tolist(), source.remarks) == ([[1], [2]], ())
+    trained_on = {name: split.train.tolist() for name, split in source.splits.items()}
+    assert trained_on == {"0": [True, False], "b": [False, True]}
+    with pytest.raises(DataError) as caught:
+        read_tables(tmp_path / "nodes.csv", tmp_path / "edges.txt", name="mine", given=given | {"ignore": ()})
+    assert "feature column 'title'" in str(caught.value) and "--columns ignore=title" in caught.value.hint
