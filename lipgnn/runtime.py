@@ -28,7 +28,7 @@ DEVICES = ("auto", "cpu", "cuda")
 POLITE_SIGNALS = (signal.SIGINT, signal.SIGTERM)
 SAFE_PATH = "import sys; sys.path[:1] = filter(None, sys.path[:1]); "
 """What `python -c` has to begin with: else a file of the working folder called torch.py would be taken for torch."""
-REINSTALL_HINT = "Reinstall with `pip install -e .` in a fresh Python 3.10 or 3.11 environment."
+REINSTALL_HINT = "Reinstall with `pip install -e .` in a fresh environment of Python 3.10, 3.11 or 3.12."
 
 
 def __getattr__(name: str) -> ModuleType:
@@ -40,7 +40,12 @@ def __getattr__(name: str) -> ModuleType:
 
 def _import(name: str) -> ModuleType:
     try:
-        return importlib.import_module(name)
+        try:
+            return importlib.import_module(name)
+        except Exception as error:
+            if name != "dgl" or "graphbolt" not in str(error).lower():
+                raise
+            return _dgl_without_graphbolt()
     # A native library that does not fit surfaces as OSError, FileNotFoundError or AttributeError.
     except Exception as error:
         raise EnvironmentBroken(
@@ -48,6 +53,17 @@ def _import(name: str) -> ModuleType:
             f"torch {installed_version('torch') or '(not installed)'}: {error}.",
             REINSTALL_HINT,
         ) from error
+
+
+def _dgl_without_graphbolt() -> ModuleType:
+    """DGL 2.1 beside a torch that its GraphBolt library was not built for: an empty module takes the library's place.
+
+    Nothing here uses GraphBolt, and DGL itself does not where it is not asked to.
+    """
+    for name in [name for name in sys.modules if name.partition(".")[0] == "dgl"]:
+        del sys.modules[name]
+    sys.modules["dgl.graphbolt"] = ModuleType("dgl.graphbolt")
+    return importlib.import_module("dgl")
 
 
 def module_command(module: str, *arguments: str) -> list[str]:
