@@ -93,6 +93,20 @@ def check_batches(stack: str, batch_size: int) -> None:
         )
 
 
+def check_workers(workers: int, batch_size: int) -> None:
+    """Refuse to divide a graph that is trained on as a whole.
+
+    Raises
+    ------
+    UsageError : says what divides it.
+    """
+    if workers > 1 and not batch_size:
+        raise UsageError(
+            f"A step on a whole graph is one item, which {workers} workers cannot divide among them.",
+            "Use --batch-size 512, say: batches of nodes, with samples of their neighbours, are divided.",
+        )
+
+
 def _check_norm(parts: Parts) -> None:
     """Score norms need attention scores, of a kind that they fit."""
     score, _ = parse_norm(parts.norm)
