@@ -21,7 +21,7 @@ from lipgnn.tasks.batches import Batch, logits_of
 from lipgnn.tasks.saved import Tensors, save_model
 from lipgnn.training.checkpoint import CheckpointFile, check_state
 from lipgnn.training.divergence import Diverged, first_nonfinite_gradient, first_nonfinite_output
-from lipgnn.training.optimizer import adam, schedule, watches, without_infinities
+from lipgnn.training.learner import Learner
 from lipgnn.training.selection import Epoch, is_better
 
 
@@ -45,9 +45,8 @@ class Training:
         self.given = weights is not None
         if self.given:
             self.network.load_state_dict(weights)
-        self.optimizer = adam(self.network, spec)
         self.metric = METRICS[self.task.metric_for(spec.metric)]
-        self.scheduler = schedule(spec, self.optimizer, higher_is_better=self.metric.higher_is_better)
+        self.learner = Learner(self.network, spec, higher_is_better=self.metric.higher_is_better)
         self.batches = self.task.batches(spec, dataset, device)
         self.labels, self.parts = self.batches.labels, self.batches.parts
         self.device = device
@@ -69,7 +68,8 @@ class Training:
         self._now = self.network.state_dict()
         self._before = _copy(self._now)
         # Where training and evaluation compute the same, the evaluation of an epoch is the forward of the next.
-        self._shares_forward = self.batches.shares_forward and not self.network.differs_in_training
+        same = self.learner.mean is None and not self.network.differs_in_training
+        self._shares_forward = self.batches.shares_forward and same
         self._logits: torch.Tensor | None = None
 
     def begin(self) -> Epoch:
@@ -79,7 +79,7 @@ class Training:
         ------
         Diverged : as of `step`.
         """
-        lr = self.optimizer.param_groups[0]["lr"]
+        lr = self.learner.rate
         self.last = self._select(Epoch(0, **self._evaluate(), grad_norm=0.0, lr=lr, best_epoch=0, seconds=0.0))
         return self.last
 
@@ -94,13 +94,13 @@ class Training:
         Diverged : the weights are those before the last step, whose loss and gradients were the last finite ones.
         """
         began = time.perf_counter()
-        lr = self.optimizer.param_groups[0]["lr"]
+        lr = self.learner.rate
         epoch = self.epoch + 1
         self.network.train()
         grad_norm = max(self._learn(batch) for batch in self.batches.epoch(epoch))
         due = epoch % self.spec.eval_every == 0 or epoch == self.spec.own_epochs
         found = self._evaluate() if due else None
-        self._advance_schedule(found)
+        self.learner.end_epoch(found)
         self.epoch = epoch
         self.max_grad_norm = max(self.max_grad_norm, grad_norm)
         seconds = time.perf_counter() - began
@@ -119,18 +119,19 @@ class Training:
         grad_norm = self._backward(batch)
         for kept, now in zip(self._before.values(), self._now.values(), strict=True):
             kept.copy_(now)
-        self.optimizer.step()
+        self.learner.step()
         # Here and not in the forward: blocks that are computed again must find the same vectors.
         advance_all(self.network)
         return grad_norm
 
     def _backward(self, batch: Batch) -> float:
         """Gradients of the loss on a batch, clipped; returns their norm before that."""
-        self.optimizer.zero_grad()
+        self.learner.begin_step()
         logits = self.network(batch.graph, batch.features) if self._logits is None else self._logits
         self._logits = None
         loss = self._loss(batch, logits)
         loss.backward()
+        self.learner.end_backward()
         gradients = [p.grad for p in self.network.parameters() if p.grad is not None]
         norms = [torch.linalg.vector_norm(g, dtype=torch.float64) for g in gradients]
         total = torch.linalg.vector_norm(torch.stack(norms))
@@ -165,7 +166,8 @@ class Training:
 
     def _evaluate(self) -> dict[str, float]:
         """Losses and metrics without dropout; where an output is not finite, the last step is taken back."""
-        self._outputs = logits = self._all_logits()
+        with self.learner.evaluated():
+            self._outputs = logits = self._all_logits()
         found = {}
         for part, items in self.parts.items():
             own, labels = logits[items], self.labels[items]
@@ -174,7 +176,8 @@ class Training:
                 found[f"{part}_loss"] = self.task.loss(own, labels).double()
         finite, *values = torch.stack([logits.isfinite().all().double(), *found.values()]).tolist()
         if not finite:
-            where = self._first_bad_output(*self.batches.everything())
+            with self.learner.evaluated():
+                where = self._first_bad_output(*self.batches.everything())
             self.network.load_state_dict(self._before)
             raise Diverged(where)
         return dict(zip(found, values, strict=True))
@@ -195,18 +198,11 @@ class Training:
         found = (first_nonfinite_output(self.network, batch.graph, batch.features) for batch in batches)
         return f"output of the {next(filter(None, found), 'loss')}"
 
-    def _advance_schedule(self, found: dict[str, float] | None) -> None:
-        """After every epoch, or after evaluations where the schedule watches what they find."""
-        watched = watches(self.spec)
-        if watched and found:
-            self.scheduler.step(found[watched])
-        elif self.scheduler is not None and not watched:
-            self.scheduler.step()
-
     def _select(self, line: Epoch) -> Epoch:
         """Keep the weights if this epoch is the best so far by what `select` names alone; the earlier wins a tie."""
         if self.best is None or is_better(line, self.best, self.spec.select, self.metric):
-            self.best, self.best_weights = line, _copy(self.network.state_dict())
+            with self.learner.evaluated():
+                self.best, self.best_weights = line, _copy(self.network.state_dict())
             test = self.parts["test"]
             self.measures = self.task.measures(self._outputs[test], self.labels[test])
             return line
@@ -235,8 +231,7 @@ class Training:
         """Write all of this to a checkpoint."""
         tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
         tensors |= {f"best.{name}": tensor for name, tensor in self.best_weights.items()}
-        for index, state in self.optimizer.state_dict()["state"].items():
-            tensors |= {f"optimizer.{index}.{name}": tensor for name, tensor in state.items()}
+        tensors |= self.learner.tensors()
         tensors["rng.cpu"] = torch.get_rng_state()
         if self.device.type == "cuda":
             tensors["rng.cuda"] = torch.cuda.get_rng_state(self.device)
@@ -253,8 +248,7 @@ class Training:
             "last": asdict(self.last) if self.last else None,
             "best": asdict(self.best) if self.best else None,
             "measures": self.measures,
-            "lr": self.optimizer.param_groups[0]["lr"],
-            "scheduler": without_infinities(self.scheduler.state_dict()) if self.scheduler else None,
+            **self.learner.state(),
         }
 
     def restore(self, tensors: Tensors, state: dict[str, Any]) -> None:
@@ -265,21 +259,13 @@ class Training:
         ValueError, KeyError, TypeError, RuntimeError : the checkpoint is not of this run.
         """
         check_state(state, self._state() | {"threads": None})
-        groups: dict[str, Tensors] = {"network": {}, "best": {}, "optimizer": {}, "rng": {}}
+        groups: dict[str, Tensors] = {}
         for name, tensor in tensors.items():
             group, _, rest = name.partition(".")
-            groups[group][rest] = tensor
+            groups.setdefault(group, {})[rest] = tensor
         self.network.load_state_dict(groups["network"])
-        self.best_weights = {name: tensor.to(self.device) for name, tensor in groups["best"].items()}
-        optimizer = self.optimizer.state_dict()
-        for name, tensor in groups["optimizer"].items():
-            index, _, key = name.partition(".")
-            optimizer["state"].setdefault(int(index), {})[key] = tensor
-        for group in optimizer["param_groups"]:
-            group["lr"] = state["lr"]
-        self.optimizer.load_state_dict(optimizer)
-        if self.scheduler:
-            self.scheduler.load_state_dict(state["scheduler"])
+        self.best_weights = {name: tensor.to(self.device) for name, tensor in groups.get("best", {}).items()}
+        self.learner.load(tensors, state)
         torch.set_rng_state(groups["rng"]["cpu"])
         if "cuda" in groups["rng"] and self.device.type == "cuda":
             torch.cuda.set_rng_state(groups["rng"]["cuda"], self.device)
