@@ -67,6 +67,7 @@ from lipgnn.catalog.tasks import (
     task_name,
     task_of,
 )
+from lipgnn.catalog.training import MEMORIES, OPTIMIZERS, SCALES, SCHEDULES
 
 __all__ = [
     "ACTIVATIONS",
@@ -88,12 +89,14 @@ __all__ = [
     "JUMPS",
     "KERNELS",
     "MEASURES",
+    "MEMORIES",
     "METRICS",
     "MIXING_INITS",
     "MLPS",
     "MODELS",
     "NORM_PLACES",
     "NO_NORM",
+    "OPTIMIZERS",
     "ORDER",
     "PATH_FILES",
     "PATH_LOSSES",
@@ -101,6 +104,8 @@ __all__ = [
     "PREDICTIONS",
     "READOUTS",
     "RESIDUALS",
+    "SCALES",
+    "SCHEDULES",
     "SCORE_NORMS",
     "SHARED_PRODUCT",
     "SKIPS",

@@ -15,11 +15,15 @@ from typing import Any
 from lipgnn.catalog import (
     AUTO_METRIC,
     FEATURE_FORMS,
+    MEMORIES,
     METRICS,
     MODELS,
+    OPTIMIZERS,
     PATH_LOSSES,
     PREDICTIONS,
     READOUTS,
+    SCALES,
+    SCHEDULES,
     SYMMETRIES,
     TRANSITIONS,
     WALKS,
@@ -30,6 +34,8 @@ from lipgnn.catalog import (
 )
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.files import sha256
+from lipgnn.spec.compression import NO_COMPRESSION, parse_compress
+from lipgnn.spec.learning import check_learning
 from lipgnn.spec.network import NetworkSpec
 from lipgnn.spec.options import GROUPS, checked, default_of, digits, option, task_option
 from lipgnn.spec.start import COMPRESSED, SCRATCH, check_start
@@ -71,18 +77,39 @@ class RunSpec(NetworkSpec):
     )
     features: str = option(_DATA, "row", "The form of the features.", catalog=FEATURE_FORMS)
     metric: str = option(_DATA, AUTO_METRIC, "What a score is.", catalog=_METRICS)
-    lr: float = option(_TRAINING, 0.01, "The learning rate of Adam.", low=1e-12, high=1e3)
-    weight_decay: float = option(_TRAINING, 5e-4, "The L2 penalty of Adam on encoder and decoder.", low=0, high=1e3)
+    lr: float = option(_TRAINING, 0.01, "The learning rate.", low=1e-12, high=1e6)
+    weight_decay: float = option(_TRAINING, 5e-4, "The L2 penalty on encoder and decoder.", low=0, high=1e3)
     layer_weight_decay: str = option(
         _TRAINING,
         "0.01",
-        "The L2 penalty of Adam on the layers: a number, or same for that of encoder and decoder.",
+        "The L2 penalty on the layers: a number, or same for that of encoder and decoder.",
         or_number=float,
         word="same",
     )
     clip: float = option(_TRAINING, 0.0, "The largest norm of the whole gradient; 0 is off.", low=0, high=1e12)
-    schedule: str = option(
-        _TRAINING, "none", "The course of the learning rate.", choices=("none", "plateau", "cosine", "halve")
+    optimizer: str = option(_TRAINING, "adam", "What changes the weights.", catalog=OPTIMIZERS, neutral="adam")
+    schedule: str = option(_TRAINING, "none", "The course of the learning rate.", catalog=SCHEDULES)
+    shift: float = option(
+        _TRAINING,
+        0.0,
+        "The a of --schedule inverse and of the weights (t + a)² of --optimizer memsgd; 0 is all coordinates over "
+        "those that are sent.",
+        low=0,
+        high=1e12,
+        neutral=0.0,
+    )
+    compress: str = option(
+        _TRAINING,
+        NO_COMPRESSION,
+        "What is sent of a gradient: none (all of it), fp16, topk:R, randk:R, qsgd:BITS or powersgd:RANK; R is a "
+        "share below 1 or a number of coordinates.",
+        neutral=NO_COMPRESSION,
+    )
+    compress_memory: str = option(
+        _TRAINING, "on", "What becomes of what is left out, with --compress.", catalog=MEMORIES, neutral="on"
+    )
+    compress_scale: str = option(
+        _TRAINING, "lr", "How memory keeps what is left out, with --compress.", catalog=SCALES, neutral="lr"
     )
     batch_size: int = option(_TRAINING, 0, "Nodes, or graphs, per step; 0 is all at once.", low=0)
     fanout: int = option(
@@ -130,6 +157,8 @@ class RunSpec(NetworkSpec):
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "compress", str(parse_compress(self.compress) or NO_COMPRESSION))
+        check_learning(self)
         check_start(self.start, self.finetune, self.head_sharing)
         decay = self.weight_decay_of_layers
         object.__setattr__(self, "layer_weight_decay", "same" if decay == self.weight_decay else digits(decay))

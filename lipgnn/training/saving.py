@@ -16,27 +16,30 @@ from safetensors.torch import save as tensors_to_bytes
 from lipgnn.tasks.saved import Tensors
 from lipgnn.training.checkpoint import CheckpointFile, check_state
 from lipgnn.training.distributed.division import stream
-from lipgnn.training.optimizer import without_infinities
+from lipgnn.training.gradients.memory import hand_on
+from lipgnn.training.learner import group_of
 from lipgnn.training.selection import Epoch
 from lipgnn.training.state import Training
+
+# What the names of tensors begin with that are of another worker than 0, and of what a worker keeps of its gradients.
+_WORKER, _EXCHANGE = "worker", "exchange"
 
 
 def save(training: Training, checkpoint: CheckpointFile) -> None:
     """Write all of a run to a checkpoint; the other workers `hand_over` theirs."""
     tensors = {f"network.{name}": tensor for name, tensor in training.network.state_dict().items()}
     tensors |= {f"best.{name}": tensor for name, tensor in training.best_weights.items()}
-    for index, state in training.optimizer.state_dict()["state"].items():
-        tensors |= {f"optimizer.{index}.{name}": tensor for name, tensor in state.items()}
-    tensors |= _own(training)
+    tensors |= {**training.learner.tensors(), **_streams(training)}
     for rank, content in enumerate(training.team.collect(b"")):
         if rank:
-            tensors |= {f"{name}.{rank}": tensor for name, tensor in tensors_from_bytes(content).items()}
+            tensors |= {f"{_WORKER}.{rank}.{name}": own for name, own in tensors_from_bytes(content).items()}
     checkpoint.write(tensors, _state(training), training.spec)
 
 
 def hand_over(training: Training) -> None:
-    """Give worker 0 what only this one has."""
-    training.team.collect(tensors_to_bytes(_own(training)))
+    """Give worker 0 what only this one has: its memory of gradients and its random stream."""
+    own = {f"{_EXCHANGE}.{name}": tensor for name, tensor in training.learner.exchange.tensors().items()}
+    training.team.collect(tensors_to_bytes({**own, **_streams(training)}))
 
 
 def restore(training: Training, tensors: Tensors, state: dict[str, Any]) -> None:
@@ -58,8 +61,8 @@ def take_over(training: Training) -> None:
     _restore(training, tensors_from_bytes(training.team.spread()), state)
 
 
-def _own(training: Training) -> Tensors:
-    """What every worker has of its own."""
+def _streams(training: Training) -> Tensors:
+    """Where the random streams of this worker are."""
     own = {"rng.cpu": torch.get_rng_state()}
     if training.device.type == "cuda":
         own["rng.cuda"] = torch.cuda.get_rng_state(training.device)
@@ -77,28 +80,18 @@ def _state(training: Training) -> dict[str, Any]:
         "last": asdict(training.last) if training.last else None,
         "best": asdict(training.best) if training.best else None,
         "measures": training.measures,
-        "lr": training.optimizer.param_groups[0]["lr"],
-        "scheduler": without_infinities(training.scheduler.state_dict()) if training.scheduler else None,
+        **training.learner.state(),
     }
 
 
 def _restore(training: Training, tensors: Tensors, state: dict[str, Any]) -> None:
     check_state(state, _state(training) | {"threads": None})
-    groups: dict[str, Tensors] = {"network": {}, "best": {}, "optimizer": {}, "rng": {}}
-    for name, tensor in tensors.items():
-        group, _, rest = name.partition(".")
-        groups[group][rest] = tensor
-    training.network.load_state_dict(groups["network"])
-    training.best_weights = {name: tensor.to(training.device) for name, tensor in groups["best"].items()}
-    optimizer = training.optimizer.state_dict()
-    for name, tensor in groups["optimizer"].items():
-        index, _, key = name.partition(".")
-        optimizer["state"].setdefault(int(index), {})[key] = tensor
-    for group in optimizer["param_groups"]:
-        group["lr"] = state["lr"]
-    training.optimizer.load_state_dict(optimizer)
-    if training.scheduler:
-        training.scheduler.load_state_dict(state["scheduler"])
+    parts = _by_worker(tensors)
+    own = _own_part(training, parts)
+    network, best = (group_of(parts[0], name) for name in ("network", "best"))
+    training.network.load_state_dict(network)
+    training.best_weights = {name: tensor.to(training.device) for name, tensor in best.items()}
+    training.learner.load(own, state)
     training.epoch, training.seconds = state["epoch"], state["seconds"]
     training.max_grad_norm, training.unreported = state["max_grad_norm"], state["unreported"]
     if state["threads"] != training.threads:
@@ -106,19 +99,39 @@ def _restore(training: Training, tensors: Tensors, state: dict[str, Any]) -> Non
     training.last = Epoch(**state["last"]) if state["last"] else None
     training.best = Epoch(**state["best"]) if state["best"] else None
     training.measures = state["measures"]
-    _restore_streams(training, groups["rng"])
+    _restore_streams(training, parts)
 
 
-def _restore_streams(training: Training, streams: Tensors) -> None:
+def _by_worker(tensors: Tensors) -> list[Tensors]:
+    """What is of every worker, by the names that worker 0 has for it: the first part also has what is of all."""
+    parts: dict[int, Tensors] = {0: {}}
+    for name, tensor in tensors.items():
+        group, _, rest = name.partition(".")
+        rank, _, rest = rest.partition(".") if group == _WORKER else ("0", "", name)
+        parts.setdefault(int(rank), {})[rest] = tensor
+    return [parts[rank] for rank in range(len(parts))]
+
+
+def _own_part(training: Training, parts: list[Tensors]) -> Tensors:
+    """What this worker goes on from; where there were more or fewer workers, memory is handed on by its sum."""
+    workers, rank = training.team.size, training.team.share.rank
+    memories = [group_of(part, _EXCHANGE) for part in parts]
+    if workers != len(parts) and all(memories):
+        memories = hand_on(memories, workers)
+    memory = memories[rank] if rank < len(memories) else {}
+    shared = {name: tensor for name, tensor in parts[0].items() if not name.startswith(f"{_EXCHANGE}.")}
+    return shared | {f"{_EXCHANGE}.{name}": tensor for name, tensor in memory.items()}
+
+
+def _restore_streams(training: Training, parts: list[Tensors]) -> None:
     """Draw on where this worker stopped; one that was not there before begins a stream of its own."""
-    earlier = sum(name.partition(".")[0] == "cpu" for name in streams)
-    if earlier != training.team.size:
-        training.earlier_workers = earlier
+    if len(parts) != training.team.size:
+        training.earlier_workers = len(parts)
     rank = training.team.share.rank
-    ending = f".{rank}" if rank else ""
-    if rank >= earlier:
+    if rank >= len(parts):
         torch.manual_seed(stream(training.spec.seed, rank, training.epoch))
         return
-    torch.set_rng_state(streams[f"cpu{ending}"])
-    if f"cuda{ending}" in streams and training.device.type == "cuda":
-        torch.cuda.set_rng_state(streams[f"cuda{ending}"], training.device)
+    streams = group_of(parts[rank], "rng")
+    torch.set_rng_state(streams["cpu"])
+    if "cuda" in streams and training.device.type == "cuda":
+        torch.cuda.set_rng_state(streams["cuda"], training.device)

@@ -23,7 +23,7 @@ from lipgnn.training.distributed.evaluation import divided_logits
 from lipgnn.training.distributed.replica import replica
 from lipgnn.training.distributed.team import Team
 from lipgnn.training.divergence import Diverged, first_nonfinite_gradient, first_nonfinite_output
-from lipgnn.training.optimizer import adam, schedule, watches
+from lipgnn.training.learner import Learner
 from lipgnn.training.selection import Epoch, is_better
 
 
@@ -57,11 +57,12 @@ class Training:
         self.given = weights is not None
         if self.given:
             self.network.load_state_dict(weights)
-        self.optimizer = adam(self.network, spec)
         self.metric = METRICS[self.task.metric_for(spec.metric)]
-        self.scheduler = schedule(spec, self.optimizer, higher_is_better=self.metric.higher_is_better)
+        share = share or Share()
+        better = self.metric.higher_is_better
+        self.learner = Learner(self.network, spec, higher_is_better=better, several=share.world > 1)
         self.batches = self.task.batches(spec, dataset, device)
-        divide(self.batches, share or Share(), spec)
+        divide(self.batches, share, spec)
         self.labels, self.parts = self.batches.labels, self.batches.parts
         self.device = device
         # Of all epochs: sums are rounded in another order by another number of threads. None where it has changed.
@@ -83,7 +84,8 @@ class Training:
         self._now = self.network.state_dict()
         self._before = _copy(self._now)
         # Where training and evaluation compute the same, the evaluation of an epoch is the forward of the next.
-        self._shares_forward = self.batches.shares_forward and not self.network.differs_in_training
+        same = self.learner.mean is None and not self.network.differs_in_training
+        self._shares_forward = self.batches.shares_forward and same
         self._logits: torch.Tensor | None = None
         # What is called in training: the network, or its replica among those of other workers.
         self._forward: Callable[[Graphs, torch.Tensor], torch.Tensor] = self.network
@@ -92,7 +94,7 @@ class Training:
         """Divide every step and every evaluation with others from here on; all have the weights of worker 0 then."""
         self.team = team
         if team.size > 1:
-            self._forward = replica(self.network, team)
+            self._forward = replica(self.network, team, self.learner.exchange)
 
     def begin(self) -> Epoch:
         """Evaluate the weights that a run starts from where these are worth something: epoch 0, maybe the best.
@@ -101,7 +103,7 @@ class Training:
         ------
         Diverged : as of `step`.
         """
-        lr = self.optimizer.param_groups[0]["lr"]
+        lr = self.learner.rate
         self.last = self._select(Epoch(0, **self._evaluate(), grad_norm=0.0, lr=lr, best_epoch=0, seconds=0.0))
         return self.last
 
@@ -116,13 +118,13 @@ class Training:
         Diverged : the weights are those before the last step, whose loss and gradients were the last finite ones.
         """
         began = time.perf_counter()
-        lr = self.optimizer.param_groups[0]["lr"]
+        lr = self.learner.rate
         epoch = self.epoch + 1
         self.network.train()
         grad_norm = max(self._learn(batch) for batch in self.batches.epoch(epoch))
         due = epoch % self.spec.eval_every == 0 or epoch == self.spec.own_epochs
         found = self._evaluate() if due else None
-        self._advance_schedule(found)
+        self.learner.end_epoch(found)
         self.epoch = epoch
         self.max_grad_norm = max(self.max_grad_norm, grad_norm)
         seconds = time.perf_counter() - began
@@ -141,14 +143,14 @@ class Training:
         grad_norm = self._backward(batch)
         for kept, now in zip(self._before.values(), self._now.values(), strict=True):
             kept.copy_(now)
-        self.optimizer.step()
+        self.learner.step()
         # Here and not in the forward: blocks that are computed again must find the same vectors.
         advance_all(self.network)
         return grad_norm
 
     def _backward(self, batch: Batch) -> float:
         """Gradients of the loss on a batch of all workers, clipped; returns their norm before that."""
-        self.optimizer.zero_grad()
+        self.learner.begin_step()
         self.team.counts = not batch.idle
         logits = self._forward(batch.graph, batch.features) if self._logits is None else self._logits
         self._logits = None
@@ -157,6 +159,7 @@ class Training:
             # The mean over workers is the gradient of the whole batch; who has nothing that counts adds zeros.
             loss = loss * (weight * self.team.size) if weight else 0 * batch.of_items(logits).sum()
         loss.backward()
+        self.learner.end_backward()
         gradients = [p.grad for p in self.network.parameters() if p.grad is not None]
         norms = [torch.linalg.vector_norm(g, dtype=torch.float64) for g in gradients]
         total = torch.linalg.vector_norm(torch.stack(norms))
@@ -192,12 +195,14 @@ class Training:
 
     def _evaluate(self) -> dict[str, float]:
         """Losses and metrics without dropout; where an output is not finite, the last step is taken back."""
-        self._outputs = logits = self._all_logits()
+        with self.learner.evaluated():
+            self._outputs = logits = self._all_logits()
         found = self._measured(logits) if self.team.leads else {}
         if self.team.size > 1:
             found = self.team.say(found)
         if not found.pop("finite"):
-            where = self._first_bad_output(*self.batches.everything())
+            with self.learner.evaluated():
+                where = self._first_bad_output(*self.batches.everything())
             self.network.load_state_dict(self._before)
             raise Diverged(where)
         return found
@@ -234,14 +239,6 @@ class Training:
         where = self.team.spread(next(filter(None, texts), b"loss")).decode()
         return f"output of the {where}"
 
-    def _advance_schedule(self, found: dict[str, float] | None) -> None:
-        """After every epoch, or after evaluations where the schedule watches what they find."""
-        watched = watches(self.spec)
-        if watched and found:
-            self.scheduler.step(found[watched])
-        elif self.scheduler is not None and not watched:
-            self.scheduler.step()
-
     def _select(self, line: Epoch) -> Epoch:
         """Keep the weights if this epoch is the best so far by what `select` names alone; the earlier wins a tie.
 
@@ -250,7 +247,8 @@ class Training:
         if not self.team.leads:
             return line
         if self.best is None or is_better(line, self.best, self.spec.select, self.metric):
-            self.best, self.best_weights = line, _copy(self.network.state_dict())
+            with self.learner.evaluated():
+                self.best, self.best_weights = line, _copy(self.network.state_dict())
             test = self.parts["test"]
             self.measures = self.task.measures(self._outputs[test], self.labels[test])
             return line

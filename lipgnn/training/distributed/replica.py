@@ -11,6 +11,8 @@ from torch.nn.parallel import DistributedDataParallel
 
 from lipgnn.training.distributed.batch_norm import share_statistics
 from lipgnn.training.distributed.team import Team
+from lipgnn.training.gradients.exchange import Exchange
+from lipgnn.training.gradients.hooks import ONE_BUCKET, register
 
 # Newer versions of torch have another name for it.
 _BUFFERS = "forward_sync_buffers"
@@ -18,8 +20,8 @@ if _BUFFERS not in inspect.signature(DistributedDataParallel).parameters:
     _BUFFERS = "broadcast_buffers"
 
 
-def replica(network: nn.Module, team: Team) -> nn.Module:
-    """What is called in the place of a network in training: on the way back, gradients are averaged over workers.
+def replica(network: nn.Module, team: Team, exchange: Exchange) -> nn.Module:
+    """What is called in the place of a network in training: on the way back, gradients are exchanged with others.
 
     The weights and buffers of all become those of worker 0. Buffers are left alone afterwards: statistics are of all
     workers' items, and the rest of them is a function of the weights.
@@ -27,7 +29,10 @@ def replica(network: nn.Module, team: Team) -> nn.Module:
     share_statistics(network, team)
     for buffer in network.buffers():
         dist.broadcast(buffer, 0, group=team.group)
-    return DistributedDataParallel(network, process_group=_group(network, team), **{_BUFFERS: False})
+    group = _group(network, team)
+    ddp = DistributedDataParallel(network, process_group=group, bucket_cap_mb=ONE_BUCKET, **{_BUFFERS: False})
+    register(ddp, exchange, group)
+    return ddp
 
 
 def _group(network: nn.Module, team: Team) -> dist.ProcessGroup:
