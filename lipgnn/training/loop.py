@@ -35,7 +35,7 @@ from lipgnn.training.failure import noting_failure
 from lipgnn.training.memory import MemoryPlan, check_weights, estimate, plan_memory
 from lipgnn.training.recorders import RECORDERS, Recorder
 from lipgnn.training.row import row_of
-from lipgnn.training.saving import restore, save
+from lipgnn.training.saving import pass_on, restore, save
 from lipgnn.training.selection import Epoch
 from lipgnn.training.start import starting_weights
 from lipgnn.training.state import Training
@@ -147,7 +147,7 @@ def _trained(
     # A process may compute several runs, one after the other.
     forget_peak(device)
     training, memory = _prepared(spec, dataset, device, run, weights, workers)
-    _restore(training, checkpoint)
+    _restore(training, checkpoint, run, workers)
     with noting_failure(run, workers, training):
         run.rewind_log(training.epoch if training.last else -1)
     recorders = _recorders(training, run, workers, orders.record)
@@ -194,10 +194,11 @@ def _prepared(
     return training, memory
 
 
-def _restore(training: Training, checkpoint: CheckpointFile) -> None:
+def _restore(training: Training, checkpoint: CheckpointFile, run: Run, workers: Workers) -> None:
     """Go on from the checkpoint, if there is one."""
     if saved := checkpoint.read(training.spec):
-        training.team.order("restore")
+        with noting_failure(run, workers):
+            pass_on(training, *saved)
         try:
             restore(training, *saved)
         except (KeyError, TypeError, ValueError, AttributeError, RuntimeError) as error:

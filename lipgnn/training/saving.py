@@ -42,23 +42,18 @@ def hand_over(training: Training) -> None:
     training.team.collect(tensors_to_bytes({**own, **_streams(training)}))
 
 
-def restore(training: Training, tensors: Tensors, state: dict[str, Any]) -> None:
-    """Go on from a checkpoint as if there had been no interruption.
-
-    Raises
-    ------
-    ValueError, KeyError, TypeError, RuntimeError : the checkpoint is not of this run.
-    """
+def pass_on(training: Training, tensors: Tensors, state: dict[str, Any]) -> None:
+    """Let the other workers go on from a checkpoint, too."""
+    training.team.order("restore")
     if training.team.size > 1:
         training.team.spread(json.dumps(state).encode())
         training.team.spread(tensors_to_bytes({name: tensor.contiguous() for name, tensor in tensors.items()}))
-    _restore(training, tensors, state)
 
 
 def take_over(training: Training) -> None:
-    """Go on from the checkpoint that worker 0 restores."""
+    """Go on from the checkpoint that worker 0 passes on."""
     state = json.loads(training.team.spread())
-    _restore(training, tensors_from_bytes(training.team.spread()), state)
+    restore(training, tensors_from_bytes(training.team.spread()), state)
 
 
 def _streams(training: Training) -> Tensors:
@@ -84,7 +79,13 @@ def _state(training: Training) -> dict[str, Any]:
     }
 
 
-def _restore(training: Training, tensors: Tensors, state: dict[str, Any]) -> None:
+def restore(training: Training, tensors: Tensors, state: dict[str, Any]) -> None:
+    """Go on from a checkpoint as if there had been no interruption.
+
+    Raises
+    ------
+    ValueError, KeyError, TypeError, RuntimeError : the checkpoint is not of this run.
+    """
     check_state(state, _state(training) | {"threads": None})
     parts = _by_worker(tensors)
     own = _own_part(training, parts)

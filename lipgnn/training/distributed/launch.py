@@ -57,7 +57,9 @@ class Workers:
         try:
             # Who is interrupted after its checkpoint leaves in good order.
             if self._team and self.share.rank == 0 and (error is None or isinstance(error, Interrupted)):
-                self._team.order("end", exit_code=error.exit_code if error else self.exit_code)
+                # All is stored by now, whether or not somebody is gone who should hear of it.
+                with contextlib.suppress(RuntimeError):
+                    self._team.order("end", exit_code=error.exit_code if error else self.exit_code)
         finally:
             with self._connections, self._processes:
                 pass
