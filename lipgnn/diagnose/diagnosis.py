@@ -107,6 +107,10 @@ def diagnose(
 
 
 def _refuse_others(subject: Subject) -> None:
+    if not subject.spec.layers:
+        raise UsageError(
+            "A diagnosis is of what layers do, and this network is one linear map.", "Use --layers 1 or more."
+        )
     if (outputs := find_task(subject.dataset.task).outputs) != "nodes":
         raise UsageError(
             f"A diagnosis is of outputs of nodes, and those of data set {subject.dataset.name!r} are of {outputs}.",

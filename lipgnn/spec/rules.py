@@ -25,6 +25,7 @@ class Parts(Protocol):
     """What a network is made of, by the names it has in RunSpec."""
 
     model: str
+    layers: int
     hidden: int
     heads: int
     head_sharing: str
@@ -63,6 +64,8 @@ def check_network(parts: Parts) -> None:
         _check_balanced(parts)
     if parts.stack == "reversible":
         _check_reversible(parts)
+    if parts.layers == 0:
+        _check_no_layers(parts)
 
 
 def check_recomputation(stack: str, recompute_every: int) -> None:
@@ -221,6 +224,18 @@ def _check_closed(parts: Parts) -> None:
                 f"Layers of {parts.model!r} pass more than features to each other, which does not go with {what}.",
                 f"Use {use}.",
             )
+
+
+def _check_no_layers(parts: Parts) -> None:
+    """One linear map: there is nothing to stack, to join or to balance."""
+    obstacles = (
+        (parts.stack != "plain", f"a {parts.stack} stack", "--stack plain"),
+        (parts.jk != "none", f"joined layers ({parts.jk})", "--jk none"),
+        (parts.init == "balanced", "--init balanced", "--init glorot"),
+    )
+    for met, what, use in obstacles:
+        if met:
+            raise UsageError(f"A network of no layers is one linear map, which does not go with {what}.", f"Use {use}.")
 
 
 def _check_balanced(parts: Parts) -> None:

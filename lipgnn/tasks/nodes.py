@@ -30,6 +30,7 @@ class Nodes(Task):
     metric = "accuracy"
     scored = (CLASSES, ORDER)
     has_classes = True
+    least_layers = 0
     uncertified = None
 
     def defaults(self, dataset: str, model: str) -> dict[str, Any]:

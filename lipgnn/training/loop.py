@@ -263,9 +263,12 @@ def _result(training: Training, run: Run, fingerprint: str, diverged: str | None
         "fingerprint": fingerprint,
         "version": lipgnn.__version__,
         "command": command_for(spec),
+        "objective": training.objective,
+        **training.learner.traffic(),
         **dict.fromkeys(MEASURES),
         **training.measured_at_the_end(),
         "diverged_at": diverged,
+        "sent_shares": training.learner.shares(),
     }
 
 

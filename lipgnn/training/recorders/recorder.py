@@ -43,6 +43,11 @@ class Recorder:
         ------
         UsageError : says why.
         """
+        if not spec.layers:
+            raise UsageError(
+                f"--record {cls.record} is of the layers of a network, and this one is a single linear map.",
+                "Leave it out, or use --layers 1 or more.",
+            )
         if MODELS[spec.model].task is not None:
             raise UsageError(
                 f"--record {cls.record} is of the layers of a network, and model {spec.model} has none.",
