@@ -27,6 +27,7 @@ from lipgnn.errors import UsageError
 from lipgnn.files import sha256
 from lipgnn.results.recordings import RECORDS
 from lipgnn.results.store import Store
+from lipgnn.spec.learning import learning_cautions
 from lipgnn.spec.run import FIELDS, HOW, RunSpec
 from lipgnn.spec.sources import Resolved, command_for, resolve, unknown_variables
 from lipgnn.spec.start import model_start
@@ -157,7 +158,7 @@ def _run(resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: boo
     from lipgnn.tasks.typed import unused_types
 
     spec = resolved.spec
-    for caution in () if quiet else cautions([spec.dataset]):
+    for caution in () if quiet else (*cautions([spec.dataset]), *learning_cautions(spec)):
         console.note(f"Note: {caution}")
     dataset = load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
     if not quiet and (caution := unused_types(spec, dataset)):
@@ -192,8 +193,8 @@ def follow(
                 epochs = event.spec.own_epochs
                 if not quiet:
                     console.note(_opening(event))
-                    if event.note:
-                        console.note(event.note)
+                    for text in filter(None, (event.note, event.caution)):
+                        console.note(f"Note: {text}")
                     if event.memory.notable:
                         console.note(_expected_memory(event.memory))
             else:

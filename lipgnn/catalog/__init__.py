@@ -17,7 +17,7 @@ from lipgnn.catalog.dataset_entries import (
     is_image_folder,
     is_path_folder,
 )
-from lipgnn.catalog.datasets import DATASETS, FEATURE_FORMS, UNDIRECTED, cautions, dataset_entry, split_name
+from lipgnn.catalog.datasets import ALL, DATASETS, FEATURE_FORMS, UNDIRECTED, cautions, dataset_entry, split_name
 from lipgnn.catalog.entry import Entry, check_name
 from lipgnn.catalog.images import READOUTS, SYMMETRIES, SymmetryEntry
 from lipgnn.catalog.layers import MODELS, LayerEntry, layers_for, models_with
@@ -72,6 +72,7 @@ from lipgnn.catalog.training import MEMORIES, OPTIMIZERS, SCALES, SCHEDULES
 __all__ = [
     "ACTIVATIONS",
     "ADDITIVE",
+    "ALL",
     "AUTO_METRIC",
     "BIASES",
     "CHOICES",

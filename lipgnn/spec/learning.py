@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Protocol
 
+from lipgnn.catalog import ALL
 from lipgnn.errors import UsageError
 from lipgnn.spec.compression import HALF, QSGD, parse_compress
 
@@ -11,7 +12,7 @@ from lipgnn.spec.compression import HALF, QSGD, parse_compress
 class Learning(Protocol):
     """How weights are changed, by the names it has in RunSpec."""
 
-    layers: int
+    split: str
     optimizer: str
     compress: str
     compress_memory: str
@@ -49,6 +50,14 @@ def check_learning(spec: Learning) -> None:
             f"--shift {spec.shift:g} is of schedule inverse and of optimizer memsgd, and there is neither.",
             "Leave it out, or use --schedule inverse.",
         )
+
+
+def learning_cautions(spec: Learning) -> list[str]:
+    """What whoever starts a run should know of how it learns, a sentence each."""
+    found = [theory_caution(spec)]
+    if spec.split == ALL:
+        found.append("Split all tests on the nodes that it trains on: its scores say nothing about other nodes.")
+    return [caution for caution in found if caution]
 
 
 def theory_caution(spec: Learning) -> str | None:

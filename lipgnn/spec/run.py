@@ -69,7 +69,7 @@ class RunSpec(NetworkSpec):
     split: str = option(
         _DATA,
         "public",
-        "The split: public, a number, geom-gcn:K or random:SEED[:TRAIN:VAL] (per class).",
+        "The split: public, a number, geom-gcn:K, random:SEED[:TRAIN:VAL] (per class), or all.",
         or_number=int,
     )
     missing: float = option(
@@ -119,7 +119,10 @@ class RunSpec(NetworkSpec):
     epochs: int = option(_TRAINING, 1500, "The largest number of epochs.", low=1)
     patience: int = option(_TRAINING, 100, "Stop after so many epochs without a better validation; 0 is off.", low=0)
     select: str = option(
-        _TRAINING, "val_loss", "What chooses the best epoch.", choices=("val_score", "val_loss", "train_score")
+        _TRAINING,
+        "val_loss",
+        "What chooses the best epoch; last takes the last one.",
+        choices=("val_score", "val_loss", "train_score", "last"),
     )
     start: str = option(
         _TRAINING,
@@ -171,6 +174,11 @@ class RunSpec(NetworkSpec):
                 "Use another --model.",
             )
         task = find_task(own)
+        if self.layers < task.least_layers:
+            raise UsageError(
+                f"A network of no layers maps features of nodes to classes, and data set {self.dataset!r} is of {own}.",
+                "Use --layers 1 or more.",
+            )
         if self.metric == AUTO_METRIC:
             # A name, so that one run has one id; of data that is known by its file alone, `measured` finds it.
             object.__setattr__(self, "metric", task.metric_of(self.dataset) or AUTO_METRIC)

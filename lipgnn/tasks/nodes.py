@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lipgnn import datasets
 from lipgnn.catalog import CLASSES, DATASETS, ORDER, dataset_entry
 from lipgnn.errors import LipgnnError
-from lipgnn.spec.rules import check_batches, check_workers
+from lipgnn.spec.batches import check_batches, check_workers
 from lipgnn.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class Nodes(Task):
     metric = "accuracy"
     scored = (CLASSES, ORDER)
     has_classes = True
+    least_layers = 0
     uncertified = None
 
     def defaults(self, dataset: str, model: str) -> dict[str, Any]:

@@ -76,6 +76,7 @@ class Task:
     scored : what metrics that are asked for in its place can be about (see `lipgnn.catalog.MetricEntry`).
     has_classes : whether every item has one class, of which a confusion matrix can be made.
     uncertified : why no certificate can be given for its predictions, and None where one can.
+    least_layers : how many layers a network has at least; 0 where one linear map of the features will do.
     outputs : the word for what its outputs are of, where these are not nodes of a graph, such as "walks".
     """
 
@@ -84,6 +85,7 @@ class Task:
     model: str | None = None
     scored: tuple[str, ...] = ()
     has_classes = False
+    least_layers = 1
     uncertified: str | None = "A certificate is about which of several classes an item has."
     outputs = "nodes"
 

@@ -15,6 +15,8 @@ class Started:
 
     Up to there `earlier_threads` and `earlier_workers` computed it; they are None if these are the same as now.
 
+    `caution` says what is not as in one process, if anything is.
+
     A run that starts from another one, which is not there yet, tells of that one first.
     """
 
@@ -30,6 +32,7 @@ class Started:
     threads: int
     earlier_threads: int | None
     earlier_workers: int | None = None
+    caution: str | None = None
 
     @property
     def note(self) -> str | None:

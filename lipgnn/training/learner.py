@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks.saved import Tensors
 from lipgnn.training.optimizer import (
+    decays_of,
     exchange_of,
     goes_by_steps,
     mean_of,
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from lipgnn.network.deep import DeepGNN
 
 
+_MB = 8 * 2**20
+
+
 class Learner:
     """What changes the weights of a network, as a run says.
 
@@ -33,14 +37,17 @@ class Learner:
 
     Attributes
     ----------
-    exchange : what becomes of gradients before a step; None where there is one worker and nothing is compressed.
+    exchange : what becomes of gradients before a step; None where there is one worker, and nothing is compressed or
+        counted.
     mean : what is evaluated, selected and saved in place of the last weights, if anything is.
     """
 
     def __init__(self, network: DeepGNN, spec: RunSpec, *, higher_is_better: bool, several: bool = False):
-        self._spec, self._several = spec, several
+        self._network, self._spec, self._several = network, spec, several
+        self._decays = decays_of(network, spec)
         self.optimizer = optimizer_of(network, spec)
-        self.exchange = exchange_of(network, spec) if several or spec.compress != "none" else None
+        counted = several or spec.compress != "none" or spec.optimizer == "memsgd"
+        self.exchange = exchange_of(network, spec) if counted else None
         self.mean = mean_of(network, spec)
         shift = shift_of(network, spec)
         self.scheduler = schedule(spec, self.optimizer, higher_is_better=higher_is_better, shift=shift)
@@ -83,6 +90,26 @@ class Learner:
         """Let the network have the weights meanwhile that are evaluated, selected and saved."""
         return self.mean.in_place() if self.mean else contextlib.nullcontext()
 
+    def penalty(self, weights: Tensors) -> float:
+        """The L2 penalty of weights by name, Σ λ/2 ‖w‖², which training makes small together with the loss."""
+        return sum(decay / 2 * weights[name].double().square().sum().item() for name, decay in self._decays.items())
+
+    def traffic(self) -> dict[str, float | None]:
+        """What of gradients was sent in all steps so far, and what all of them would be, in MB; see `Exchange`."""
+        bits = {"sent_mb": "sent_bits", "dense_mb": "dense_bits"}
+        return {name: getattr(self.exchange, of) / _MB if self.exchange else None for name, of in bits.items()}
+
+    def shares(self) -> str | None:
+        """Of encoder, layers and decoder, the share of their gradients that was ever sent, numbers with spaces between.
+
+        A dash stands for a part that has no gradient; None where all of every gradient is sent.
+        """
+        compression = self.exchange.compression if self.exchange else None
+        if compression is None or not compression.sparse:
+            return None
+        found = self.exchange.memory.shares_of(_places(self._network))
+        return " ".join("-" if share is None else f"{share:.6g}" for share in found)
+
     def tensors(self) -> Tensors:
         """What a resumed run goes on from, by name; with `state` it is all."""
         states = self.optimizer.state_dict()["state"].items()
@@ -119,6 +146,13 @@ class Learner:
                 part.load(own)
         if self.scheduler:
             self.scheduler.load_state_dict(state["scheduler"])
+
+
+def _places(network: DeepGNN) -> list[list[str]]:
+    """The names of the parameters of the encoder, of every layer, and of the decoder."""
+    names = [name for name, _ in network.named_parameters()]
+    parts = ["encoder.", *(f"blocks.{layer}." for layer in range(len(network.blocks))), "decoder."]
+    return [[name for name in names if name.startswith(part)] for part in parts]
 
 
 def group_of(tensors: Tensors, group: str) -> Tensors:

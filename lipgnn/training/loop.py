@@ -26,6 +26,7 @@ from lipgnn.tasks import TaskData, find_task
 from lipgnn.tasks.measured import measured
 from lipgnn.tasks.saved import Tensors
 from lipgnn.training.checkpoint import CheckpointFile
+from lipgnn.training.distributed.caution import own_statistics
 from lipgnn.training.distributed.follower import Follower
 from lipgnn.training.distributed.launch import Workers, workers_of
 from lipgnn.training.distributed.surroundings import find_place
@@ -156,6 +157,7 @@ def _trained(
         *(str(device), reason, kernel, kernel_reason),
         *(training.parameters, memory, training.epoch),
         *(torch.get_num_threads(), training.earlier_threads, training.earlier_workers),
+        own_statistics(training.spec, training.task),
     )
     # Of DGL's many passing tensors the allocator holds most, which a big run should not.
     frugal = memory.frugal or (memory.notable and kernel == "dgl")
@@ -218,7 +220,7 @@ def _recorders(training: Training, run: Run, workers: Workers, record: Collectio
         path = run.recording_path(kind.record)
         earlier = read_recording(path) if path.exists() else None
         if earlier or kind.record in record:
-            if training.team.size > 1:
+            if training.team.size > 1 and kind.sees_items:
                 raise UsageError(
                     f"--record {kind.record} is of one process, and {training.team.size} workers see parts of a batch.",
                     "Use --workers 1, or leave it out.",

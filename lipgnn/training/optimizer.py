@@ -108,7 +108,7 @@ def schedule(
     if spec.schedule == "halve":
         return torch.optim.lr_scheduler.ReduceLROnPlateau(
             optimizer,
-            mode="max" if higher_is_better and not spec.select.endswith("loss") else "min",
+            mode="max" if higher_is_better and not watches(spec).endswith("loss") else "min",
             factor=0.5,
             patience=10,
             threshold=1e-4,
@@ -121,7 +121,8 @@ def schedule(
 
 def watches(spec: RunSpec) -> str | None:
     """The metric that the schedule of a run looks at; None if it goes by epochs alone."""
-    return {"plateau": "val_loss", "halve": spec.select}.get(spec.schedule)
+    selected = "val_loss" if spec.select == "last" else spec.select
+    return {"plateau": "val_loss", "halve": selected}.get(spec.schedule)
 
 
 def goes_by_steps(spec: RunSpec) -> bool:

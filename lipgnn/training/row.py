@@ -34,15 +34,10 @@ def row_of(training: Training, run: Run, fingerprint: str, diverged: str | None)
         "fingerprint": fingerprint,
         "version": lipgnn.__version__,
         "command": command_for(spec),
-        **_traffic(training),
+        "objective": training.objective,
+        **training.learner.traffic(),
         **dict.fromkeys(MEASURES),
         **training.measured_at_the_end(),
         "diverged_at": diverged,
+        "sent_shares": training.learner.shares(),
     }
-
-
-def _traffic(training: Training) -> dict[str, float | None]:
-    """What a worker received of the others' gradients, in MB, and what that would be without compression."""
-    exchange = training.learner.exchange
-    bits = (exchange.sent_bits, exchange.dense_bits) if exchange else (None, None)
-    return {name: bit and bit / 8 / 2**20 for name, bit in zip(("sent_mb", "dense_mb"), bits, strict=True)}

@@ -265,6 +265,11 @@ class Training:
         }
 
     @property
+    def objective(self) -> float | None:
+        """What training makes small, of the weights selected: the training loss and the L2 penalty."""
+        return self.best.train_loss + self.learner.penalty(self.best_weights) if self.best else None
+
+    @property
     def parameters(self) -> int:
         """The number of weights that are learned."""
         return sum(p.numel() for p in self.network.parameters())

@@ -15,6 +15,13 @@ from lipgnn.tasks.batches.batch import WHOLE, Batch, Share, generator_of, shuffl
 from lipgnn.tasks.batches.whole import WholeGraph
 
 
+class _NoNeighbours(dgl.dataloading.Sampler):
+    """What draws neighbours for a network of no layers, by the call that DGL's samplers have."""
+
+    def sample(self, graph: dgl.DGLGraph, nodes: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor, list]:
+        return nodes, nodes, []
+
+
 class SampledNodes(WholeGraph):
     """Some training nodes a step, with a sample of their neighbours, of those neighbours' neighbours, and so on.
 
@@ -34,7 +41,8 @@ class SampledNodes(WholeGraph):
         self._neighbours = dgl.remove_self_loop(dataset.graph)
         # That of the self-loops is the last.
         self._loop_type = dataset.num_edge_types - 1 if dataset.num_edge_types else None
-        self._sampler = dgl.dataloading.NeighborSampler([spec.fanout] * spec.layers)
+        fanouts = [spec.fanout] * spec.layers
+        self._sampler = dgl.dataloading.NeighborSampler(fanouts) if fanouts else _NoNeighbours()
 
     def epoch(self, number: int) -> Iterator[Batch]:
         generator = generator_of(self._seed, number)

@@ -67,13 +67,18 @@ class Memory:
         """What is kept of a parameter, flat; zeros where nothing is."""
         return self._kept[name]
 
-    def shares(self) -> dict[str, float]:
-        """Of every parameter, the share of the sizes of its gradients that was ever sent; not a number before any came.
+    def shares_of(self, groups: Iterable[Iterable[str]]) -> list[float | None]:
+        """Of groups of parameters, the share of the sizes of their gradients that was ever sent; None where none came.
 
         Σ_t |c_t| / Σ_t |η_t g_t|, between 0 and 1 for sparse compression: what is sent of a coordinate is a sum of what
         entered. A layer with 0 is never changed.
         """
-        return {name: float(self._sent[name] / entered) for name, entered in self._entered.items()}
+        shares = []
+        for group in groups:
+            names = list(group)
+            entered = sum(self._entered[name].item() for name in names)
+            shares.append(sum(self._sent[name].item() for name in names) / entered if entered else None)
+        return shares
 
     def tensors(self) -> Tensors:
         """All of this by name; the tensors themselves, no copies."""
