@@ -163,8 +163,8 @@ def _trained(
     frugal = memory.frugal or (memory.notable and kernel == "dgl")
     with memory_returned() if frugal else contextlib.nullcontext(), noting_failure(run, workers, training):
         diverged = yield from _epochs(training, run, checkpoint, recorders, orders)
-    result = row_of(training, run, dataset.fingerprint, diverged)
     with noting_failure(run, workers, training):
+        result = row_of(training, run, dataset.fingerprint, diverged)
         run.finish(result)
     return result
 

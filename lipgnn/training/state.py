@@ -16,7 +16,7 @@ from lipgnn.norms import advance_all
 from lipgnn.runtime import seed_all
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks import TaskData, find_task
-from lipgnn.tasks.batches import Batch, Share, logits_of
+from lipgnn.tasks.batches import WHOLE, Batch, Share, logits_of
 from lipgnn.tasks.saved import Tensors, save_model
 from lipgnn.training.distributed.division import divide, weight_of
 from lipgnn.training.distributed.evaluation import divided_logits
@@ -40,16 +40,9 @@ class Training:
     """
 
     def __init__(
-        self,
-        spec: RunSpec,
-        dataset: TaskData,
-        device: torch.device,
-        weights: Tensors | None = None,
-        *,
-        share: Share | None = None,
+        self, spec: RunSpec, dataset: TaskData, device: torch.device, weights: Tensors | None = None, share: Share = WHOLE
     ):
-        self.spec = spec
-        self.dataset = dataset
+        self.spec, self.dataset, self.device = spec, dataset, device
         self.task = find_task(dataset.task)
         self.team = Team()
         seed_all(spec.seed)
@@ -58,13 +51,11 @@ class Training:
         if self.given:
             self.network.load_state_dict(weights)
         self.metric = METRICS[self.task.metric_for(spec.metric)]
-        share = share or Share()
         better = self.metric.higher_is_better
         self.learner = Learner(self.network, spec, higher_is_better=better, several=share.world > 1)
         self.batches = self.task.batches(spec, dataset, device)
         divide(self.batches, share, spec)
         self.labels, self.parts = self.batches.labels, self.batches.parts
-        self.device = device
         # Of all epochs: sums are rounded in another order by another number of threads. None where it has changed.
         self.threads: int | None = torch.get_num_threads()
         self.earlier_threads: int | None = None
