@@ -40,7 +40,12 @@ class Training:
     """
 
     def __init__(
-        self, spec: RunSpec, dataset: TaskData, device: torch.device, weights: Tensors | None = None, share: Share = WHOLE
+        self,
+        spec: RunSpec,
+        dataset: TaskData,
+        device: torch.device,
+        weights: Tensors | None = None,
+        share: Share = WHOLE,
     ):
         self.spec, self.dataset, self.device = spec, dataset, device
         self.task = find_task(dataset.task)
@@ -68,7 +73,7 @@ class Training:
         self.best_weights: Tensors = {}
         # Of the best epoch, what its task measures beside the score; from the outputs of the last evaluation.
         self.measures: dict[str, float] | None = None
-        self._outputs: torch.Tensor | None = None
+        self._outputs = self._logits = None
         # Of the epochs since the last evaluation.
         self.unreported = {"grad_norm": 0.0, "seconds": 0.0}
         # Looked up once: a network keeps its tensors and changes what is in them.
@@ -77,7 +82,6 @@ class Training:
         # Where training and evaluation compute the same, the evaluation of an epoch is the forward of the next.
         same = self.learner.mean is None and not self.network.differs_in_training
         self._shares_forward = self.batches.shares_forward and same
-        self._logits: torch.Tensor | None = None
         # What is called in training: the network, or its replica among those of other workers.
         self._forward: Callable[[Graphs, torch.Tensor], torch.Tensor] = self.network
 

@@ -26,7 +26,9 @@ def alone(values, epochs):
     return training
 
 
-@pytest.mark.parametrize("more", [{}, {"optimizer": "adam", "lr": 0.01, "clip": 0.1, "dtype": "float64"}], ids=["sgd", "adam"])
+@pytest.mark.parametrize(
+    "more", [{}, {"optimizer": "adam", "lr": 0.01, "clip": 0.1, "dtype": "float64"}], ids=["sgd", "adam"]
+)
 def test_dense_workers_take_the_steps_of_one_process(tmp_path, more):
     found = together(2, tmp_path, steps, {**TREES, **more, "eval_every": 3}, 6)
     one = alone({**TREES, **more, "eval_every": 3}, 6)
