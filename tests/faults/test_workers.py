@@ -44,7 +44,7 @@ def is_gone(pid):
 
 
 def test_whoever_is_killed_all_end_and_the_same_command_goes_on(start, tmp_path, uninterrupted):
-    """The other worker, then worker 0, each at a random epoch; the resumed run has the bits of the uninterrupted one."""
+    """The other worker, then worker 0, each at a random epoch; in the end no bit differs from an uninterrupted run."""
     draw = random.Random(2018)
     for who, epoch in (("worker", draw.randint(4, 7)), ("leader", draw.randint(10, 13))):
         process = start("killed")
