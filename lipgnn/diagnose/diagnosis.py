@@ -57,6 +57,7 @@ class Diagnosis:
             "device": self.device,
             **asdict(self.profile),
             **further,
+            **({"sent": list(subject.sent)} if subject.sent else {}),
             **({} if self.paths is None else {"paths": self.paths}),
             **({} if self.reach is None else {"reach": self.reach}),
         }
