@@ -31,6 +31,7 @@ from lipgnn.spec.learning import learning_cautions
 from lipgnn.spec.run import FIELDS, HOW, RunSpec
 from lipgnn.spec.sources import Resolved, command_for, resolve, unknown_variables
 from lipgnn.spec.start import model_start
+from lipgnn.training.distributed.surroundings import find_place
 
 if TYPE_CHECKING:
     from lipgnn.tasks import TaskData
@@ -105,9 +106,12 @@ def command(
     if print_config:
         click.echo(resolved.to_toml(), nl=False)
         return 0
+    orders = {"save_every": save_every, "record": record, "force": force, "model": model}
+    place = find_place(os.environ)
+    if place and place.rank:
+        return _take_part(resolved.spec, Store(results), orders)
     if verbose:
         _show_sources(resolved)
-    orders = {"save_every": save_every, "record": record, "force": force, "model": model}
     result = _run(resolved, Store(results), orders, quiet=quiet, verbose=verbose)
     if as_json:
         console.print_json(result)
@@ -130,6 +134,22 @@ def _starting_model(
     values = load_model(path).spec.to_dict()
     kept = {name: value for name, value in values.items() if value is not None and name not in (*HOW, "finetune")}
     return path, ({**kept, "start": model_start(sha256(path.read_bytes()))}, f"model {path}")
+
+
+def _take_part(spec: RunSpec, store: Store, orders: dict[str, Any]) -> int:
+    """Compute as one of several workers, of which the first shows and stores all; returns its exit code."""
+    from lipgnn.tasks import load
+    from lipgnn.training.distributed.launch import Unanswered
+    from lipgnn.training.loop import train
+
+    dataset = load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
+    with StopRequest(silent=True) as stop:
+        try:
+            (finished,) = train(spec, dataset, store, **orders, should_stop=stop)
+        except Unanswered as error:
+            # Whoever is gone has said why, or whoever started it.
+            return error.exit_code
+    return finished.result["exit_code"]
 
 
 def _run(resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: bool, verbose: bool) -> dict[str, Any]:
@@ -173,8 +193,8 @@ def follow(
                 epochs = event.spec.own_epochs
                 if not quiet:
                     console.note(_opening(event))
-                    if event.note:
-                        console.note(event.note)
+                    for text in filter(None, (event.note, event.caution)):
+                        console.note(f"Note: {text}")
                     if event.memory.notable:
                         console.note(_expected_memory(event.memory))
             else:

@@ -82,20 +82,6 @@ def check_recomputation(stack: str, recompute_every: int) -> None:
         )
 
 
-def check_batches(stack: str, batch_size: int) -> None:
-    """Refuse to sample neighbours for a reversible stack.
-
-    Raises
-    ------
-    UsageError : every layer of a sample has fewer nodes than the one before, which leaves nothing to invert.
-    """
-    if batch_size and stack == "reversible":
-        raise UsageError(
-            f"A reversible stack needs the same nodes in every layer, which samples of batch_size {batch_size} lack.",
-            "Use --batch-size 0, or --stack plain.",
-        )
-
-
 def _check_norm(parts: Parts) -> None:
     """Score norms need attention scores, of a kind that they fit."""
     score, _ = parse_norm(parts.norm)

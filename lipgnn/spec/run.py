@@ -44,8 +44,11 @@ from lipgnn.spec.start import COMPRESSED, SCRATCH, check_start
 SCHEMA = 2
 
 # Where and how a run is computed, not what: every kernel equals the reference up to rounding, recomputed activations
-# are the same, and a store may move between machines. These are not part of a run's id.
-HOW = ("device", "kernel", "recompute_every")
+# are the same, workers take the steps of one process, and a store may move between machines. These are not part of a
+# run's id.
+HOW = ("device", "kernel", "recompute_every", "workers")
+
+MOST_WORKERS = 1024
 
 _DATA, _TRAINING, _PATHS, _IMAGES, _COMPUTE = "data", "training", "paths", "images", "compute"
 _METRICS = {AUTO_METRIC: Entry("the metric of the data set"), **METRICS}
@@ -151,6 +154,9 @@ class RunSpec(NetworkSpec):
     reach: int = task_option(_IMAGES, 1, "Pixels look at others up to so many rows and columns away.", low=0, high=1000)
     readout: str = task_option(_IMAGES, "max", "What is taken over the group elements.", catalog=READOUTS)
     device: str = option(_COMPUTE, "auto", "Where to compute: auto, cpu, cuda or cuda:K.")
+    workers: int = option(
+        _COMPUTE, 1, "Processes that divide every batch among them.", low=1, high=MOST_WORKERS, neutral=1
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lipgnn import datasets
 from lipgnn.catalog import CLASSES, DATASETS, ORDER, dataset_entry
 from lipgnn.errors import LipgnnError
-from lipgnn.spec.rules import check_batches
+from lipgnn.spec.batches import check_batches, check_workers
 from lipgnn.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -39,6 +39,7 @@ class Nodes(Task):
 
     def check(self, spec: RunSpec) -> None:
         check_batches(spec.stack, spec.batch_size)
+        check_workers(spec.workers, spec.batch_size)
 
     def metric_of(self, dataset: str) -> str | None:
         entry = dataset_entry(dataset)

@@ -157,6 +157,15 @@ class Task:
         """What training makes small; logits (B, C) and the labels of the same items."""
         raise NotImplementedError
 
+    def weight(self, labels: torch.Tensor) -> torch.Tensor:
+        """How much some items weigh in the loss of a batch beside others, from their labels: by their number.
+
+        The loss of a batch is the mean of the losses of its parts, each by the weight of its items.
+        """
+        import torch
+
+        return torch.tensor(float(len(labels)), dtype=torch.float64, device=labels.device)
+
     def score(self, logits: torch.Tensor, labels: torch.Tensor, metric: str = AUTO_METRIC) -> torch.Tensor:
         """A metric, by default the task's: a number in double precision on the device of the logits, shapes as `loss`.
 

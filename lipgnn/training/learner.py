@@ -134,15 +134,16 @@ class Learner:
         ValueError, KeyError, TypeError, RuntimeError : these are not of this run.
         """
         optimizer = self.optimizer.state_dict()
-        for name, tensor in _group(tensors, "optimizer").items():
+        for name, tensor in group_of(tensors, "optimizer").items():
             index, _, key = name.partition(".")
             optimizer["state"].setdefault(int(index), {})[key] = tensor
         for group in optimizer["param_groups"]:
             group["lr"] = state["lr"]
         self.optimizer.load_state_dict(optimizer)
         for group, part in (("exchange", self.exchange), ("mean", self.mean)):
-            if part:
-                part.load(_group(tensors, group))
+            # One process that compresses nothing has no exchange; others may have gone on from there.
+            if part and (own := group_of(tensors, group)):
+                part.load(own)
         if self.scheduler:
             self.scheduler.load_state_dict(state["scheduler"])
 
@@ -154,7 +155,7 @@ def _places(network: DeepGNN) -> list[list[str]]:
     return [[name for name in names if name.startswith(part)] for part in parts]
 
 
-def _group(tensors: Tensors, group: str) -> Tensors:
+def group_of(tensors: Tensors, group: str) -> Tensors:
     """Those whose name begins with a word and a point, without these."""
     start = f"{group}."
     return {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}

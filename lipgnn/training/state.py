@@ -1,13 +1,12 @@
-"""The state of a run, epoch by epoch: network, optimizer, selection by validation, and how they are saved."""
+"""The state of a run, epoch by epoch: network, optimizer, selection by validation."""
 
 from __future__ import annotations
 
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, replace
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
 
 import torch
 
@@ -17,9 +16,12 @@ from lipgnn.norms import advance_all
 from lipgnn.runtime import seed_all
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks import TaskData, find_task
-from lipgnn.tasks.batches import Batch, logits_of
+from lipgnn.tasks.batches import Batch, Share, logits_of
 from lipgnn.tasks.saved import Tensors, save_model
-from lipgnn.training.checkpoint import CheckpointFile, check_state
+from lipgnn.training.distributed.division import divide, weight_of
+from lipgnn.training.distributed.evaluation import divided_logits
+from lipgnn.training.distributed.replica import replica
+from lipgnn.training.distributed.team import Team
 from lipgnn.training.divergence import Diverged, first_nonfinite_gradient, first_nonfinite_output
 from lipgnn.training.learner import Learner
 from lipgnn.training.selection import Epoch, is_better
@@ -34,25 +36,39 @@ class Training:
     dataset : the data of `spec`.
     device : where.
     weights : what the network starts from, if not from what is drawn.
+    share : which of how many workers this is; they have a run together from `join` on.
     """
 
-    def __init__(self, spec: RunSpec, dataset: TaskData, device: torch.device, weights: Tensors | None = None):
+    def __init__(
+        self,
+        spec: RunSpec,
+        dataset: TaskData,
+        device: torch.device,
+        weights: Tensors | None = None,
+        *,
+        share: Share | None = None,
+    ):
         self.spec = spec
         self.dataset = dataset
         self.task = find_task(dataset.task)
+        self.team = Team()
         seed_all(spec.seed)
         self.network = self.task.network(spec, *dataset.shape).to(device)
         self.given = weights is not None
         if self.given:
             self.network.load_state_dict(weights)
         self.metric = METRICS[self.task.metric_for(spec.metric)]
-        self.learner = Learner(self.network, spec, higher_is_better=self.metric.higher_is_better)
+        share = share or Share()
+        better = self.metric.higher_is_better
+        self.learner = Learner(self.network, spec, higher_is_better=better, several=share.world > 1)
         self.batches = self.task.batches(spec, dataset, device)
+        divide(self.batches, share, spec)
         self.labels, self.parts = self.batches.labels, self.batches.parts
         self.device = device
         # Of all epochs: sums are rounded in another order by another number of threads. None where it has changed.
         self.threads: int | None = torch.get_num_threads()
         self.earlier_threads: int | None = None
+        self.earlier_workers: int | None = None
         self.epoch = 0
         self.seconds = 0.0
         self.max_grad_norm = 0.0
@@ -63,7 +79,7 @@ class Training:
         self.measures: dict[str, float] | None = None
         self._outputs: torch.Tensor | None = None
         # Of the epochs since the last evaluation.
-        self._unreported = {"grad_norm": 0.0, "seconds": 0.0}
+        self.unreported = {"grad_norm": 0.0, "seconds": 0.0}
         # Looked up once: a network keeps its tensors and changes what is in them.
         self._now = self.network.state_dict()
         self._before = _copy(self._now)
@@ -71,6 +87,14 @@ class Training:
         same = self.learner.mean is None and not self.network.differs_in_training
         self._shares_forward = self.batches.shares_forward and same
         self._logits: torch.Tensor | None = None
+        # What is called in training: the network, or its replica among those of other workers.
+        self._forward: Callable[[Graphs, torch.Tensor], torch.Tensor] = self.network
+
+    def join(self, team: Team) -> None:
+        """Divide every step and every evaluation with others from here on; all have the weights of worker 0 then."""
+        self.team = team
+        if team.size > 1:
+            self._forward = replica(self.network, team, self.learner.exchange)
 
     def begin(self) -> Epoch:
         """Evaluate the weights that a run starts from where these are worth something: epoch 0, maybe the best.
@@ -105,12 +129,12 @@ class Training:
         self.max_grad_norm = max(self.max_grad_norm, grad_norm)
         seconds = time.perf_counter() - began
         self.seconds += seconds
-        so_far = self._unreported
+        so_far = self.unreported
         so_far = {"grad_norm": max(so_far["grad_norm"], grad_norm), "seconds": so_far["seconds"] + seconds}
         if found is None:
-            self._unreported = so_far
+            self.unreported = so_far
             return None
-        self._unreported = {"grad_norm": 0.0, "seconds": 0.0}
+        self.unreported = {"grad_norm": 0.0, "seconds": 0.0}
         self.last = self._select(Epoch(epoch, **found, **so_far, lr=lr, best_epoch=epoch))
         return self.last
 
@@ -125,17 +149,22 @@ class Training:
         return grad_norm
 
     def _backward(self, batch: Batch) -> float:
-        """Gradients of the loss on a batch, clipped; returns their norm before that."""
+        """Gradients of the loss on a batch of all workers, clipped; returns their norm before that."""
         self.learner.begin_step()
-        logits = self.network(batch.graph, batch.features) if self._logits is None else self._logits
+        self.team.counts = not batch.idle
+        logits = self._forward(batch.graph, batch.features) if self._logits is None else self._logits
         self._logits = None
-        loss = self._loss(batch, logits)
+        loss, weight = self._loss(batch, logits), weight_of(batch, self.task, self.labels)
+        if batch.among is not None:
+            # The mean over workers is the gradient of the whole batch; who has nothing that counts adds zeros.
+            loss = loss * (weight * self.team.size) if weight else 0 * batch.of_items(logits).sum()
         loss.backward()
         self.learner.end_backward()
         gradients = [p.grad for p in self.network.parameters() if p.grad is not None]
         norms = [torch.linalg.vector_norm(g, dtype=torch.float64) for g in gradients]
         total = torch.linalg.vector_norm(torch.stack(norms))
         loss_value, grad_norm = torch.stack([loss.detach().double(), total]).tolist()
+        (loss_value,) = self.team.total([loss_value])
         if not math.isfinite(loss_value):
             raise Diverged(self._first_bad_output(batch))
         if not math.isfinite(grad_norm):
@@ -168,19 +197,25 @@ class Training:
         """Losses and metrics without dropout; where an output is not finite, the last step is taken back."""
         with self.learner.evaluated():
             self._outputs = logits = self._all_logits()
-        found = {}
+        found = self._measured(logits) if self.team.leads else {}
+        if self.team.size > 1:
+            found = self.team.say(found)
+        if not found.pop("finite"):
+            with self.learner.evaluated():
+                where = self._first_bad_output(*self.batches.everything())
+            self.network.load_state_dict(self._before)
+            raise Diverged(where)
+        return found
+
+    def _measured(self, logits: torch.Tensor) -> dict[str, float]:
+        """Losses and metrics, and whether all outputs are `finite`; the device is waited for once."""
+        found = {"finite": logits.isfinite().all().double()}
         for part, items in self.parts.items():
             own, labels = logits[items], self.labels[items]
             found[f"{part}_score"] = self.task.score(own, labels, self.spec.metric)
             if part != "test":
                 found[f"{part}_loss"] = self.task.loss(own, labels).double()
-        finite, *values = torch.stack([logits.isfinite().all().double(), *found.values()]).tolist()
-        if not finite:
-            with self.learner.evaluated():
-                where = self._first_bad_output(*self.batches.everything())
-            self.network.load_state_dict(self._before)
-            raise Diverged(where)
-        return dict(zip(found, values, strict=True))
+        return dict(zip(found, torch.stack(list(found.values())).tolist(), strict=True))
 
     def _all_logits(self) -> torch.Tensor:
         """Those of all nodes, or graphs, as they are in evaluation."""
@@ -189,17 +224,28 @@ class Training:
             self._logits = self.network(batch.graph, batch.features)
             return self._logits.detach()
         self.network.eval()
+        if self.team.size > 1:
+            return divided_logits(self.network, self.batches, self.team)
         return logits_of(self.network, self.batches)
 
     def _loss(self, batch: Batch, logits: torch.Tensor) -> torch.Tensor:
         return self.task.loss(batch.of_items(logits), self.labels[batch.items])
 
     def _first_bad_output(self, *batches: Batch) -> str:
+        """The first part of the network with one, in the batches of the first worker that has such."""
         found = (first_nonfinite_output(self.network, batch.graph, batch.features) for batch in batches)
-        return f"output of the {next(filter(None, found), 'loss')}"
+        own = next(filter(None, found), "")
+        texts = self.team.collect(own.encode())
+        where = self.team.spread(next(filter(None, texts), b"loss")).decode()
+        return f"output of the {where}"
 
     def _select(self, line: Epoch) -> Epoch:
-        """Keep the weights if this epoch is the best so far by what `select` names alone; the earlier wins a tie."""
+        """Keep the weights if this epoch is the best so far by what `select` names alone; the earlier wins a tie.
+
+        Worker 0 alone does so.
+        """
+        if not self.team.leads:
+            return line
         if self.best is None or is_better(line, self.best, self.spec.select, self.metric):
             with self.learner.evaluated():
                 self.best, self.best_weights = line, _copy(self.network.state_dict())
@@ -231,56 +277,6 @@ class Training:
     def save_best(self, path: Path) -> None:
         """Write the selected weights as a model file."""
         save_model(path, self.best_weights, spec=self.spec, dataset=self.dataset)
-
-    def save(self, checkpoint: CheckpointFile) -> None:
-        """Write all of this to a checkpoint."""
-        tensors = {f"network.{name}": tensor for name, tensor in self.network.state_dict().items()}
-        tensors |= {f"best.{name}": tensor for name, tensor in self.best_weights.items()}
-        tensors |= self.learner.tensors()
-        tensors["rng.cpu"] = torch.get_rng_state()
-        if self.device.type == "cuda":
-            tensors["rng.cuda"] = torch.cuda.get_rng_state(self.device)
-        checkpoint.write(tensors, self._state(), self.spec)
-
-    def _state(self) -> dict[str, Any]:
-        """All but the tensors."""
-        return {
-            "epoch": self.epoch,
-            "seconds": self.seconds,
-            "max_grad_norm": self.max_grad_norm,
-            "threads": self.threads,
-            "unreported": self._unreported,
-            "last": asdict(self.last) if self.last else None,
-            "best": asdict(self.best) if self.best else None,
-            "measures": self.measures,
-            **self.learner.state(),
-        }
-
-    def restore(self, tensors: Tensors, state: dict[str, Any]) -> None:
-        """Go on from a checkpoint as if there had been no interruption.
-
-        Raises
-        ------
-        ValueError, KeyError, TypeError, RuntimeError : the checkpoint is not of this run.
-        """
-        check_state(state, self._state() | {"threads": None})
-        groups: dict[str, Tensors] = {}
-        for name, tensor in tensors.items():
-            group, _, rest = name.partition(".")
-            groups.setdefault(group, {})[rest] = tensor
-        self.network.load_state_dict(groups["network"])
-        self.best_weights = {name: tensor.to(self.device) for name, tensor in groups.get("best", {}).items()}
-        self.learner.load(tensors, state)
-        torch.set_rng_state(groups["rng"]["cpu"])
-        if "cuda" in groups["rng"] and self.device.type == "cuda":
-            torch.cuda.set_rng_state(groups["rng"]["cuda"], self.device)
-        self.epoch, self.seconds, self.max_grad_norm = state["epoch"], state["seconds"], state["max_grad_norm"]
-        self._unreported = state["unreported"]
-        if state["threads"] != self.threads:
-            self.threads, self.earlier_threads = None, state["threads"]
-        self.last = Epoch(**state["last"]) if state["last"] else None
-        self.best = Epoch(**state["best"]) if state["best"] else None
-        self.measures = state["measures"]
 
 
 def _copy(weights: Tensors) -> Tensors:

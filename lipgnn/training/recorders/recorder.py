@@ -31,9 +31,11 @@ class Recorder:
     Attributes
     ----------
     record : which one of RECORDS, whose arrays it makes.
+    sees_items : whether it looks at the items of batches, of which every one of several workers has its own.
     """
 
     record: str
+    sees_items = True
 
     @classmethod
     def check(cls, spec: RunSpec, task: Task) -> None:

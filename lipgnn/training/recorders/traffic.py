@@ -25,6 +25,7 @@ class TrafficRecorder(Recorder):
     """
 
     record = "traffic"
+    sees_items = False
 
     @classmethod
     def check(cls, spec: RunSpec, task: Task) -> None:

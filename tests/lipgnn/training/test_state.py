@@ -7,6 +7,7 @@ from toys import TOYS, options_of
 
 from lipgnn.training.checkpoint import CheckpointFile
 from lipgnn.training.divergence import Diverged
+from lipgnn.training.saving import restore, save
 from lipgnn.training.state import Training
 
 CPU = torch.device("cpu")
@@ -179,9 +180,9 @@ def test_a_restored_state_goes_on_bit_for_bit(training, tmp_path, schedule, deca
         first = training(**options)
         for _ in range(cut):
             first.step()
-        first.save(CheckpointFile(tmp_path))
+        save(first, CheckpointFile(tmp_path))
         second = training(**options)
-        second.restore(*CheckpointFile(tmp_path).read(second.spec))
+        restore(second, *CheckpointFile(tmp_path).read(second.spec))
         assert [without_time(r) for r in finish(second)] == expected[cut:]
         assert same(weights_of(second), weights_of(whole))
         assert same(second.best_weights, whole.best_weights)
@@ -205,9 +206,9 @@ def test_every_kind_of_network_goes_on_bit_for_bit(training, tmp_path, options):
     first = training(**options)
     for _ in range(5):
         first.step()
-    first.save(CheckpointFile(tmp_path))
+    save(first, CheckpointFile(tmp_path))
     second = training(**options)
-    second.restore(*CheckpointFile(tmp_path).read(second.spec))
+    restore(second, *CheckpointFile(tmp_path).read(second.spec))
     assert [without_time(r) for r in finish(second)] == expected[5:]
     assert same(weights_of(second), weights_of(whole))
 
@@ -257,9 +258,9 @@ def test_training_in_batches_goes_on_bit_for_bit_also_between_evaluations(traini
     first = training(**options)
     for _ in range(cut):
         first.step()
-    first.save(CheckpointFile(tmp_path))
+    save(first, CheckpointFile(tmp_path))
     second = training(**options)
-    second.restore(*CheckpointFile(tmp_path).read(second.spec))
+    restore(second, *CheckpointFile(tmp_path).read(second.spec))
     assert [record and without_time(record) for record in finish(second)] == [
         record and without_time(record) for record in expected[cut:]
     ]
@@ -377,8 +378,8 @@ def test_nothing_is_created_on_a_default_device(training, tmp_path):
     torch.set_default_device("meta")
     try:
         record = shifted.step()
-        shifted.save(CheckpointFile(tmp_path))
-        shifted.restore(*CheckpointFile(tmp_path).read(shifted.spec))
+        save(shifted, CheckpointFile(tmp_path))
+        restore(shifted, *CheckpointFile(tmp_path).read(shifted.spec))
         shifted.step()
     finally:
         torch.set_default_device(None)
