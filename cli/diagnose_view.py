@@ -81,8 +81,6 @@ def show_diagnosis(diagnosis: Diagnosis, results: Path, *, everything: bool) -> 
         if known:
             values = ([row["layer"], *(row[key] for key in known)] for row in shown)
             console.print_table(["layer", *known.values()], values, title=title)
-    if "sent" in found:
-        _show_sent(found["sent"])
     for line in _below(found, len(rows) - len(shown)):
         console.note(line)
     if "ablation" in found:
@@ -94,14 +92,6 @@ def show_diagnosis(diagnosis: Diagnosis, results: Path, *, everything: bool) -> 
     if "sent" in found:
         _show_sent(found["sent"])
     console.print_next(*_next(found["model"], verdict, spec, results_words(results)))
-
-
-def _show_sent(shares: Sequence[float | None]) -> None:
-    """What of gradients was ever sent, and which layers never sent any."""
-    names = ["encoder", *map(str, range(1, len(shares) - 1)), "decoder"]
-    console.print_table(["layer", "share"], zip(names, shares, strict=True), title="Gradients that were ever sent")
-    if silent := [name for name, share in zip(names[1:-1], shares[1:-1], strict=True) if share == 0]:
-        console.note(f"Layers that never sent anything, and were never changed: {', '.join(silent)}.")
 
 
 def show_epochs(found: Mapping[str, Any], table: Path | None, figure: Path | None, *, as_json: bool) -> None:

@@ -60,7 +60,6 @@ class Diagnosis:
             "device": self.device,
             **asdict(self.profile),
             **further,
-            **({"sent": list(subject.sent)} if subject.sent else {}),
             **({} if self.paths is None else {"paths": self.paths}),
             **({} if self.reach is None else {"reach": self.reach}),
             **({} if self.sent is None else {"sent": self.sent}),

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lipgnn.errors import UsageError
-from lipgnn.results.run import Run
 from lipgnn.results.store import Store
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import resolve
@@ -32,8 +31,6 @@ class Subject:
     spec, dataset : its run and its data.
     path : the model file it comes from; None if it is new.
     at : when in its training it is looked at, INITIAL or TRAINED.
-    sent : of encoder, layers and decoder, the share of their gradients that the run ever sent (see `--compress`), None
-        where there was none; empty where all was sent, or where there was no run.
     """
 
     network: DeepGNN
@@ -41,7 +38,6 @@ class Subject:
     dataset: TaskData
     path: Path | None
     at: str
-    sent: tuple[float | None, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -104,14 +100,7 @@ def saved_subject(path: Path, *, initial: bool = False) -> Subject:
     dataset = data_for(saved)
     if initial:
         return Subject(_first_network(saved.spec, dataset), saved.spec, dataset, path, INITIAL)
-    return Subject(saved.network, saved.spec, dataset, path, TRAINED, _sent_shares(path))
-
-
-def _sent_shares(path: Path) -> tuple[float | None, ...]:
-    """What the run of a model says about it, if the model is that of a run which has its result."""
-    result = Run(path.parent).result() if path.name == Run(path.parent).best_path.name else None
-    shares = (result or {}).get("sent_shares") or ""
-    return tuple(None if share == "-" else float(share) for share in shares.split())
+    return Subject(saved.network, saved.spec, dataset, path, TRAINED)
 
 
 def new_subject(spec: RunSpec) -> Subject:

@@ -71,21 +71,3 @@ def test_a_run_without_a_model_is_refused(trained):
 def test_what_cannot_be_meant_is_refused(given, message):
     with pytest.raises(UsageError, match=message):
         SubjectRequest(**given)
-
-
-def test_a_run_that_compressed_its_gradients_says_what_every_layer_sent(small_spec, load_for, tmp_path):
-    store = Store(tmp_path / "results")
-    spec = small_spec.with_values(epochs=2, compress="topk:1", optimizer="sgd")
-    (*_, finished) = train(spec, load_for(spec), store)
-    subject = SubjectRequest(finished.result["run_id"]).subject(store, {})
-    assert len(subject.sent) == 1 + spec.layers + 1
-    assert all(share is None or 0 <= share <= 1 for share in subject.sent)
-    # Two steps sent two coordinates: some part sent nothing.
-    assert 0 in subject.sent
-    assert any(share for share in subject.sent)
-    assert SubjectRequest(finished.result["run_id"], initial=True).subject(store, {}).sent == ()
-
-
-def test_a_run_that_sent_all_says_nothing_of_it(trained):
-    store, run = trained
-    assert SubjectRequest(run.id).subject(store, {}).sent == ()
