@@ -29,11 +29,6 @@ def check_learning(spec: Learning) -> None:
     UsageError : says which, and what to do.
     """
     compression = parse_compress(spec.compress)
-    if spec.optimizer == "memsgd" and compression and not compression.sparse:
-        raise UsageError(
-            f"Optimizer memsgd takes sparse steps, and compress is {spec.compress!r}.",
-            "Use --compress topk:R or randk:R, or none for dense steps; or --optimizer sgd.",
-        )
     if spec.compress_memory == "off" and (compression is None or compression.kind in (HALF, QSGD)):
         raise UsageError(
             f"--compress-memory off forgets what is left out of gradients, and --compress {spec.compress} keeps none.",

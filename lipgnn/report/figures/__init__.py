@@ -30,6 +30,6 @@ FIGURES: dict[str, Figure] = {
     "horizon": Horizon(),
     "scatter": Scatter(),
     "size": Size("parameters", "parameters"),
-    "traffic": Traffic(),
     "pace": Size("seconds_per_epoch", "seconds per epoch"),
+    "traffic": Traffic(),
 }

@@ -134,3 +134,10 @@ def test_data_that_is_given_once_for_all_has_no_other_options():
     for changed in ({"split": "0"}, {"missing": 0.1}, {"features": "row"}):
         with pytest.raises(UsageError, match=f"'x' has no other {next(iter(changed))} than"):
             only_as_it_is("x", **{"split": "public", "missing": 0.0, "features": "raw", **changed})
+
+
+def test_all_is_every_node_with_a_label_in_every_part(make_source):
+    source = make_source()
+    split = choose(source, "all")
+    for mask in split.parts.values():
+        assert (mask == source.labelled).all()

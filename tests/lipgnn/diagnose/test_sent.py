@@ -1,46 +1,39 @@
-import json
-
-import pytest
+"""Which layers ever send their gradients, from the result of a run."""
 
 from lipgnn.diagnose.sent import sent_parts, silent_parts
+from lipgnn.results.store import Store
+from lipgnn.training.loop import train
 
 
-@pytest.fixture
-def model(write_store, result_row, tmp_path):
-    def make(**values):
-        row = result_row(**values)
-        return write_store(tmp_path, [row]) / "runs" / row["run_id"] / "best.safetensors"
-
-    return make
+def run_of(spec, load_for, folder):
+    store = Store(folder / "results")
+    (*_, finished) = train(spec, load_for(spec), store)
+    return store.run(finished.result["run_id"])
 
 
-def test_every_part_has_its_share(model):
-    assert sent_parts(model(sent_shares="0.5 - 0 1")) == [
-        {"part": "encoder", "share": 0.5},
-        {"part": "layer 1", "share": None},
-        {"part": "layer 2", "share": 0.0},
-        {"part": "decoder", "share": 1.0},
-    ]
+def test_a_run_that_compressed_its_gradients_says_what_every_part_sent(small_spec, load_for, tmp_path):
+    spec = small_spec.with_values(epochs=2, compress="topk:1", optimizer="sgd")
+    parts = sent_parts(run_of(spec, load_for, tmp_path).best_path)
+    assert [part["part"] for part in parts] == ["encoder", "layer 1", "layer 2", "decoder"]
+    shares = [part["share"] for part in parts]
+    assert all(share is None or 0 <= share <= 1 for share in shares)
+    # Two steps sent two coordinates of four parts.
+    assert 0 in shares
+    assert any(shares)
+    silent = silent_parts(parts)
+    assert silent.startswith("Of the gradients of ")
+    assert all((part["part"] in silent) == (part["share"] == 0) for part in parts)
 
 
-@pytest.mark.parametrize("values", [{}, {"sent_shares": None}])
-def test_where_all_is_sent_there_is_nothing_to_say(model, values):
-    assert sent_parts(model(**values)) is None
-
-
-def test_a_file_of_no_run_has_none(tmp_path):
+def test_a_run_that_sent_all_says_nothing_of_it(small_spec, load_for, tmp_path):
+    run = run_of(small_spec.with_values(epochs=1), load_for, tmp_path)
+    assert sent_parts(run.best_path) is None
     assert sent_parts(None) is None
-    assert sent_parts(tmp_path / "other.safetensors") is None
-    assert sent_parts(tmp_path / "nowhere" / "other.safetensors") is None
+    assert sent_parts(tmp_path / "elsewhere.safetensors") is None
 
 
-def test_layers_that_never_sent_are_named():
-    shares = {"encoder": 0.1, "layer 1": 0.0, "layer 2": 0.0, "decoder": None}
-    parts = [{"part": part, "share": share} for part, share in shares.items()]
-    sentence = (
-        "Of the gradients of layer 1 and layer 2 nothing was ever sent, so layer 1 and layer 2 were never trained."
-    )
-    assert silent_parts(parts) == sentence
-    assert silent_parts(parts[:2]).endswith("so layer 1 was never trained.")
+def test_a_sentence_names_one_or_several():
+    parts = [{"part": name, "share": share} for name, share in (("encoder", 0.5), ("layer 1", 0), ("layer 2", None))]
+    assert silent_parts(parts) == "Of the gradients of layer 1 nothing was ever sent, so layer 1 was never trained."
     assert silent_parts(parts[:1]) is None
-    assert json.dumps(parts)
+    assert "layer 1 and layer 3 were never" in silent_parts([*parts, {"part": "layer 3", "share": 0}])

@@ -10,6 +10,7 @@ from lipgnn.spec.run import RunSpec
 
 PLAIN = {
     "model": "gat",
+    "layers": 4,
     "hidden": 8,
     "heads": 4,
     "head_sharing": "none",
