@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 from cli import console
 from cli.options import results_words
 from lipgnn.catalog import METRICS
+from lipgnn.diagnose.sent import silent_parts
 from lipgnn.errors import UsageError
 from lipgnn.files import write_atomic
 from lipgnn.spec.run import RunSpec
@@ -88,6 +89,8 @@ def show_diagnosis(diagnosis: Diagnosis, results: Path, *, everything: bool) -> 
         _show_paths(found["paths"])
     if "reach" in found:
         _show_reach(found["reach"])
+    if "sent" in found:
+        _show_sent(found["sent"])
     console.print_next(*_next(found["model"], verdict, spec, results_words(results)))
 
 
@@ -194,6 +197,14 @@ def ranges(last: int) -> list[tuple[int, int]]:
         found.append((low, high))
         low = high + 1
     return found
+
+
+def _show_sent(parts: Sequence[Mapping[str, Any]]) -> None:
+    rows = [[part["part"], part["share"]] for part in parts]
+    shown = [rows[0], *selection(rows[1:-1]), rows[-1]]
+    console.print_table(["part", "share that was ever sent"], shown, title="Gradients")
+    if sentence := silent_parts(parts):
+        console.note(sentence)
 
 
 def _show_reach(reach: Mapping[str, Any]) -> None:

@@ -15,10 +15,15 @@ class StopRequest:
     """Whether a signal has asked to stop; a second Ctrl-C stops at once.
 
     A context manager that is called as `should_stop()`.
+
+    Parameters
+    ----------
+    silent : say nothing of it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, silent: bool = False) -> None:
         self.requested = False
+        self._silent = silent
 
     def __call__(self) -> bool:
         return self.requested
@@ -35,6 +40,8 @@ class StopRequest:
         if self.requested:
             raise KeyboardInterrupt
         self.requested = True
+        if self._silent:
+            return
         # Not through the console: a handler may interrupt it in the middle of a line. There may be nobody to read it.
         with contextlib.suppress(OSError):
             os.write(sys.stderr.fileno(), b"\nStopping after this epoch; once more to stop at once.\n")

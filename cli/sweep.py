@@ -26,6 +26,7 @@ from cli.sweep_view import SweepView, show_summary
 from lipgnn.catalog import cautions
 from lipgnn.errors import Interrupted
 from lipgnn.spec.grid import parse_lists
+from lipgnn.spec.learning import learning_cautions
 from lipgnn.sweep.engines import ENGINES
 from lipgnn.sweep.execute import Means, execute
 from lipgnn.sweep.prepare import Prepared, SweepRequest, prepare
@@ -124,7 +125,9 @@ def command(
         lists["dataset"] = [settled(name) for name in lists["dataset"]]
     request = SweepRequest(results, lists, retry=states, **which)
     prepared = prepare(request, os.environ, only_shown=dry_run)
-    warned = cautions(planned.spec.dataset for planned in prepared.plan.runs)
+    specs = [planned.spec for planned in prepared.plan.runs]
+    warned = [*cautions(spec.dataset for spec in specs)]
+    warned += dict.fromkeys(caution for spec in specs for caution in learning_cautions(spec))
     for line in (*prepared.notes, *(f"Note: {caution}" for caution in warned)):
         console.note(line)
     if dry_run:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shlex
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -19,27 +18,26 @@ from cli.options import (
     json_option,
     preset_option,
     results_option,
-    results_words,
     spec_options,
     tag_option,
 )
 from cli.progress import EpochProgress
 from cli.signals import StopRequest
-from lipgnn.catalog import METRICS, MODELS, cautions, task_of
+from cli.train_view import announce, show_sources, status, summarize
+from lipgnn.catalog import METRICS, cautions
 from lipgnn.errors import UsageError
 from lipgnn.files import sha256
 from lipgnn.results.labels import add_labels, check_label
 from lipgnn.results.recordings import RECORDS
 from lipgnn.results.store import Store
-from lipgnn.spec.run import FIELDS, HOW, RunSpec
-from lipgnn.spec.sources import Resolved, command_for, resolve, unknown_variables
+from lipgnn.spec.learning import learning_cautions
+from lipgnn.spec.run import HOW, RunSpec
+from lipgnn.spec.sources import Resolved, resolve, unknown_variables
 from lipgnn.spec.start import model_start
+from lipgnn.training.distributed.surroundings import find_place
 
 if TYPE_CHECKING:
     from lipgnn.tasks import TaskData
-    from lipgnn.training.events import Started
-    from lipgnn.training.memory import MemoryPlan
-    from lipgnn.training.selection import Epoch
 
 EPILOG = """\b
 Examples:
@@ -117,14 +115,17 @@ def command(
     if print_config:
         click.echo(resolved.to_toml(), nl=False)
         return 0
-    if verbose:
-        _show_sources(resolved)
     orders = {"save_every": save_every, "record": record, "force": force, "model": model}
+    place = find_place(os.environ)
+    if place and place.rank:
+        return _take_part(resolved.spec, Store(results), orders)
+    if verbose:
+        show_sources(resolved)
     result = _run(resolved, Store(results), orders, quiet=quiet, verbose=verbose, labels=labels)
     if as_json:
         console.print_json(result)
     else:
-        _summarize(result, METRICS[result["metric"]].words, results)
+        summarize(result, METRICS[result["metric"]].words, results)
     return 0 if result["status"] == "done" else 1
 
 
@@ -150,6 +151,22 @@ def _starting_model(
     return path, ({**kept, "start": model_start(sha256(path.read_bytes()))}, f"model {path}")
 
 
+def _take_part(spec: RunSpec, store: Store, orders: dict[str, Any]) -> int:
+    """Compute as one of several workers, of which the first shows and stores all; returns its exit code."""
+    from lipgnn.tasks import load
+    from lipgnn.training.distributed.launch import Unanswered
+    from lipgnn.training.loop import train
+
+    dataset = load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
+    with StopRequest(silent=True) as stop:
+        try:
+            (finished,) = train(spec, dataset, store, **orders, should_stop=stop)
+        except Unanswered as error:
+            # Whoever is gone has said why, or whoever started it.
+            return error.exit_code
+    return finished.result["exit_code"]
+
+
 def _run(
     resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: bool, verbose: bool, labels: dict[str, Any]
 ) -> dict[str, Any]:
@@ -158,7 +175,7 @@ def _run(
     from lipgnn.tasks.typed import unused_types
 
     spec = resolved.spec
-    for caution in () if quiet else cautions([spec.dataset]):
+    for caution in () if quiet else (*cautions([spec.dataset]), *learning_cautions(spec)):
         console.note(f"Note: {caution}")
     dataset = load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
     for remark in () if quiet else getattr(getattr(dataset, "source", None), "remarks", ()):
@@ -204,98 +221,12 @@ def follow(
                 progress.begin(event.spec.own_epochs)
                 epochs = event.spec.own_epochs
                 if not quiet:
-                    _announce(event)
+                    announce(event)
             else:
-                progress.update(event.epoch, _status(event, epochs))
+                progress.update(event.epoch, status(event, epochs))
     if not ran and not quiet:
         run = store.run(result["run_id"])
         missed = not all(run.recording_path(record).exists() for record in orders.get("record", ()))
         without, anew = (" and was computed without recording", " and records") if missed else ("", "")
         console.note(f"This run is already done{without}; its stored result follows (--force computes it anew{anew}).")
     return result
-
-
-def _announce(event: Started) -> None:
-    console.note(_opening(event))
-    if event.note:
-        console.note(event.note)
-    if event.memory.notable:
-        console.note(_expected_memory(event.memory))
-
-
-def _opening(event: Started) -> str:
-    spec = event.spec
-    going_on = f", going on after epoch {event.resumed_epoch}" if event.resumed_epoch else ""
-    stack = _stack_words(spec.stack, str(event.memory.recompute_every))
-    return (
-        f"Run {event.run_id}: {spec.model} with {spec.layers} layers{stack}, norm {spec.norm}, on {spec.dataset}; "
-        f"{event.parameters:,} parameters; {event.device} ({event.device_reason}), "
-        f"kernel {event.kernel} ({event.kernel_reason}){going_on}"
-    )
-
-
-def _stack_words(stack: str, recompute_every: str) -> str:
-    """How the layers are stacked, where that is not the usual way."""
-    if stack != "plain":
-        return f" ({stack} stack)"
-    return "" if recompute_every in ("0", "auto") else f" (checkpoint every {recompute_every})"
-
-
-def _expected_memory(memory: MemoryPlan) -> str:
-    text = f"Expected peak memory {memory.peak / 2**30:.2f} GB; {memory.free / 2**30:.2f} GB are free"
-    if memory.chosen:
-        text += f", so --recompute-every {memory.recompute_every} is used"
-    if not memory.fits:
-        text += "; that may not be enough, and --stack reversible or a smaller --hidden would need less"
-    return text + "."
-
-
-def _status(event: Epoch, epochs: int) -> str:
-    return (
-        f"epoch {event.epoch:>{len(str(epochs))}}/{epochs}  loss {event.train_loss:.4f}  "
-        f"train {event.train_score:.3f}  val {event.val_score:.3f}  grad {event.grad_norm:.2g}"
-    )
-
-
-def _show_sources(resolved: Resolved) -> None:
-    for name, value in resolved.spec.to_dict().items():
-        console.note(f"{name} = {value}  ({resolved.sources[name]})")
-
-
-def _summarize(result: dict[str, Any], metric: str, results: Path) -> None:
-    """The closing panel: what came out, and what to type next; `metric` says what the columns called acc hold."""
-    done = result["status"] == "done"
-    accuracies = [
-        (label, console.DASH if result[key] is None else f"{result[key]:.3f}")
-        for label, key in (
-            (f"test {metric}", "test_score"),
-            (f"validation {metric}", "val_score"),
-            (f"training {metric}", "train_score"),
-            (f"test {metric}, last epoch", "last_test_score"),
-        )
-    ]
-    per_epoch = result["seconds_per_epoch"]
-    facts = [
-        *accuracies,
-        ("best epoch", f"{console.cell(result['best_epoch'])} of {result['epochs_run']}, by {result['select']}"),
-        ("seconds", f"{result['seconds']:.1f}" + (f", {per_epoch:.3f} an epoch" if per_epoch else "")),
-        ("parameters", f"{result['parameters']:,}"),
-        ("kernel", result["kernel"]),
-        ("peak memory", f"{result['peak_memory_mb']:,.0f} MB"),
-        ("largest gradient", f"{result['max_grad_norm']:.3g}"),
-        ("run", result["run_id"]),
-        ("results", str(results / "results.csv")),
-    ]
-    if not done:
-        facts.insert(0, ("diverged", f"not finite: {result['diverged_at']}; the last good state is kept"))
-    stack = _stack_words(result["stack"], result["recompute_every"])
-    title = f"{result['model']}, {result['layers']} layers{stack}, norm {result['norm']}, {result['dataset']}"
-    console.print_panel(title, facts, good=done)
-    store = results_words(results)
-    spec = RunSpec.from_mapping({name: result[name] for name in FIELDS})
-    if done:
-        other = spec.with_values(norm="none" if spec.norm != "none" or MODELS[spec.model].attention is None else "lip")
-        words = [["lipgnn", "evaluate", result["run_id"]], task_of(spec.dataset).next_words(result["run_id"])]
-        console.print_next(*(shlex.join([*each, *store]) for each in words if each), command_for(other, *store))
-    else:
-        console.print_next(command_for(spec.with_values(lr=spec.lr / 5), *store))

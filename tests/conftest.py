@@ -198,7 +198,7 @@ def result_row():
             "threads": 1,
             "version": "0.1.0",
             "command": f"lipgnn train --seed {spec['seed']}",
-            **dict.fromkeys(MEASURES),
+            **dict.fromkeys(("objective", "sent_mb", "dense_mb", *MEASURES)),
             **values,
         }
 

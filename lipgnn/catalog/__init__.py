@@ -18,6 +18,7 @@ from lipgnn.catalog.dataset_entries import (
     is_path_folder,
 )
 from lipgnn.catalog.datasets import (
+    ALL,
     DATASETS,
     DIRECTIONS,
     FEATURE_FORMS,
@@ -75,10 +76,12 @@ from lipgnn.catalog.tasks import (
     task_name,
     task_of,
 )
+from lipgnn.catalog.training import MEMORIES, OPTIMIZERS, SCALES, SCHEDULES
 
 __all__ = [
     "ACTIVATIONS",
     "ADDITIVE",
+    "ALL",
     "AUTO_METRIC",
     "BIASES",
     "CHOICES",
@@ -97,12 +100,14 @@ __all__ = [
     "JUMPS",
     "KERNELS",
     "MEASURES",
+    "MEMORIES",
     "METRICS",
     "MIXING_INITS",
     "MLPS",
     "MODELS",
     "NORM_PLACES",
     "NO_NORM",
+    "OPTIMIZERS",
     "ORDER",
     "PATH_FILES",
     "PATH_LOSSES",
@@ -110,6 +115,8 @@ __all__ = [
     "PREDICTIONS",
     "READOUTS",
     "RESIDUALS",
+    "SCALES",
+    "SCHEDULES",
     "SCORE_NORMS",
     "SHARED_PRODUCT",
     "SKIPS",

@@ -78,7 +78,7 @@ def certify(
     UsageError : no certificate can be given for the task.
     DataError : there is one class alone, or no node for testing.
     """
-    _check(dataset)
+    _check(saved, dataset)
     batches = find_task(dataset.task).batches(saved.spec, dataset, device)
     whole_graph = batches.whole()
     graph, features = whole_graph.graph, whole_graph.features
@@ -110,7 +110,9 @@ def certify(
     return Certificate(**found, verdict=_verdict(found))
 
 
-def _check(dataset: TaskData) -> None:
+def _check(saved: SavedModel, dataset: TaskData) -> None:
+    if not saved.spec.layers:
+        raise UsageError("A certificate is about what layers do, and this network is one linear map.", "Leave it out.")
     if reason := find_task(dataset.task).uncertified:
         raise UsageError(reason, "Leave out --certify.")
     if dataset.num_classes < 2:

@@ -24,7 +24,7 @@ MAX_EMPTY_TYPES = 1000
 
 @dataclass(frozen=True, eq=False)
 class Split:
-    """Three disjoint boolean masks over the nodes.
+    """Three disjoint boolean masks over the nodes, or three times all of them.
 
     Attributes
     ----------

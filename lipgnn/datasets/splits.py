@@ -2,7 +2,8 @@
 
 Names: a split of the source, e.g. `public`, or its number where the source has several; `geom-gcn:K`, also from split
 files in the data directory; `random:SEED` (20 training and 30 validation nodes a class, the rest for the test, as in
-Shchur et al. 2018) and `random:SEED:TRAIN:VAL` with other numbers a class.
+Shchur et al. 2018) and `random:SEED:TRAIN:VAL` with other numbers a class; `all`, in which every part is all nodes with
+a label, for the study of optimization: its scores say nothing about nodes that were not trained on.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from lipgnn.catalog import split_direction, split_name
+from lipgnn.catalog import ALL, split_direction, split_name
 from lipgnn.datasets.formats.geom_gcn import read_split
 from lipgnn.datasets.locate import data_directory
 from lipgnn.datasets.source import UNKNOWN, Source, Split, damaged
@@ -38,6 +39,8 @@ def choose(source: Source, split: str, *, data_dir: Path | None = None) -> Split
     split = split if split in source.splits else split_name(source.name, split)
     if split in source.splits:
         return source.splits[split]
+    if split == ALL:
+        return Split(source.labelled, source.labelled, source.labelled)
     if match := RANDOM.fullmatch(split):
         if source.several_labels:
             raise UsageError(
@@ -51,7 +54,7 @@ def choose(source: Source, split: str, *, data_dir: Path | None = None) -> Split
             path = folder / f"{split_direction(source.name)[0]}_split_0.6_0.2_{match[1]}.npz"
             if path.is_file():
                 return _labelled(read_split(path, source.num_nodes), source)
-    available = ", ".join([*source.splits, "random:SEED", "random:SEED:TRAIN:VAL"])
+    available = ", ".join([*source.splits, ALL, "random:SEED", "random:SEED:TRAIN:VAL"])
     raise UsageError(f"Data set {source.name!r} has no split {split!r}.", f"Available: {available}.")
 
 

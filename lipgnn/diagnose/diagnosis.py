@@ -12,6 +12,7 @@ from lipgnn.diagnose.data import WholeData
 from lipgnn.diagnose.paths import Part, path_shares, single_paths
 from lipgnn.diagnose.profile import Profile, profile
 from lipgnn.diagnose.reach import numbers_of
+from lipgnn.diagnose.sent import sent_parts
 from lipgnn.diagnose.subject import TRAINED, Subject
 from lipgnn.diagnose.verdict import Verdict, judge
 from lipgnn.errors import UsageError
@@ -30,6 +31,7 @@ class Diagnosis:
     variants : the network with parts switched off; None if that was not asked for.
     paths : its output as a sum over paths; None if that was not asked for.
     reach : how far it looks (see `lipgnn.diagnose.reach`); None if that was not asked for.
+    sent : how much of its gradients was ever sent (see `lipgnn.diagnose.sent`); None if all was.
     """
 
     subject: Subject
@@ -39,6 +41,7 @@ class Diagnosis:
     variants: list[Variant] | None = None
     paths: dict[str, Any] | None = None
     reach: dict[str, Any] | None = None
+    sent: list[dict[str, Any]] | None = None
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values: the object of `lipgnn diagnose --json`."""
@@ -59,6 +62,7 @@ class Diagnosis:
             **further,
             **({} if self.paths is None else {"paths": self.paths}),
             **({} if self.reach is None else {"reach": self.reach}),
+            **({} if self.sent is None else {"sent": self.sent}),
         }
 
 
@@ -103,10 +107,15 @@ def diagnose(
     )
     variants = ablate(network, data, without) if without else None
     summed = None if paths is None else _paths(subject, data, paths, path_length)
-    return Diagnosis(subject, str(chosen), found, verdict, variants, summed, far)
+    sent = sent_parts(subject.path) if subject.at == TRAINED else None
+    return Diagnosis(subject, str(chosen), found, verdict, variants, summed, far, sent)
 
 
 def _refuse_others(subject: Subject) -> None:
+    if not subject.spec.layers:
+        raise UsageError(
+            "A diagnosis is of what layers do, and this network is one linear map.", "Use --layers 1 or more."
+        )
     if (outputs := find_task(subject.dataset.task).outputs) != "nodes":
         raise UsageError(
             f"A diagnosis is of outputs of nodes, and those of data set {subject.dataset.name!r} are of {outputs}.",

@@ -24,6 +24,7 @@ TOPICS = (
     "diagnose",
     "speed",
     "gpu",
+    "memsgd",
     "results-and-files",
     "faults",
     "library",

@@ -18,7 +18,9 @@ def rectifies(norm: nn.Module | None, activation: nn.Module, x: torch.Tensor, ke
     ----------
     kernel : "auto", "dgl", "fused" or "triton"; with the fused one come these passes.
     """
-    if type(norm) is not BatchNorm or type(activation) is not nn.ReLU or implementation(kernel, x.device) is not fused:
+    if type(norm) is not BatchNorm or type(norm.norm) is not nn.BatchNorm1d or type(activation) is not nn.ReLU:
+        return False
+    if implementation(kernel, x.device) is not fused:
         return False
     own = norm.norm
     alike = x.dtype is own.weight.dtype and x.dtype in native.FLOATS and x.dim() == 2

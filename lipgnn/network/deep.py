@@ -43,6 +43,11 @@ def unbiased_head(spec: NetworkSpec, num_classes: int) -> nn.Module:
     return nn.Linear(spec.decoder_width, num_classes, bias=False)
 
 
+def linear_map(spec: NetworkSpec, in_feats: int, num_classes: int) -> nn.Module:
+    """Dropout and a linear map of the features to the logits, all that a network of no layers is."""
+    return FeatureLinear(in_feats, num_classes, spec.input_dropout, spec.kernel, bias=spec.bias == "layers")
+
+
 class DeepGNN(nn.Module):
     """Encoder, `layers` blocks of one kind, decoder: logits for every node.
 
@@ -50,7 +55,8 @@ class DeepGNN(nn.Module):
 
     with the last layer's output alone for the join unless `jk` says otherwise. `dropout` acts before the encoder and
     before the decoder; `layer_dropout` acts before every layer. Where dropout begins with the layers, none acts before
-    the first.
+    the first. Of no layers it is one linear map, logits = decoder(x): logistic regression, with a constant where
+    `bias` is layers.
 
     Parameters
     ----------
@@ -78,16 +84,16 @@ class DeepGNN(nn.Module):
         blocks: Iterable[nn.Module] | None = None,
     ):
         super().__init__()
-        self.encoder = encoder(spec, in_feats)
-        self.encoder_activation = ACTIVATIONS[spec.encoder_activation]()
+        self.encoder = encoder(spec, in_feats) if spec.layers else nn.Identity()
+        self.encoder_activation = ACTIVATIONS[spec.encoder_activation]() if spec.layers else nn.Identity()
         self.edge_dropout = EdgeDropout(spec.edge_dropout)
         if blocks is None:
             builder = Builder(spec, edge_types)
             blocks = (builder.block(layer) for layer in range(1, spec.layers + 1))
         self.blocks = nn.ModuleList(blocks)
-        self.dropout = FeatureDropout(spec.dropout, spec.kernel)
-        self.decoder = head(spec, num_classes)
-        self.has_attention = any(attention_of(part) for part in self.blocks[0].parts)
+        self.dropout = FeatureDropout(spec.dropout, spec.kernel) if spec.layers else nn.Identity()
+        self.decoder = head(spec, num_classes) if spec.layers else linear_map(spec, in_feats, num_classes)
+        self.has_attention = any(attention_of(part) for block in self.blocks[:1] for part in block.parts)
         self.reversible = spec.stack == "reversible"
         self.jk = spec.jk
         self.needs_start = spec.residual == "initial"

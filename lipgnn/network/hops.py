@@ -44,6 +44,29 @@ class Hop:
             graph.edata[EDGE_TYPE] = torch.cat([types, types.new_full((len(loops),), loop_type)])
         return cls(graph, flow.num_dst_nodes())
 
+    @classmethod
+    def into(cls, graph: dgl.DGLGraph, first: int, end: int) -> Hop:
+        """The layer of a graph with self-loops whose targets are its nodes from `first` to before `end`.
+
+        Where edges have types, that of the self-loops is the last.
+        """
+        own = torch.arange(first, end, device=graph.device)
+        sources, targets, edges = graph.in_edges(own, form="all")
+        needed = torch.zeros(graph.num_nodes(), dtype=torch.bool, device=graph.device)
+        needed[sources.long()] = True
+        needed[own] = False
+        rows = torch.cat([own, needed.nonzero()[:, 0]])
+        place = torch.empty(graph.num_nodes(), dtype=torch.int64, device=graph.device)
+        place[rows] = torch.arange(len(rows), device=graph.device)
+        # Targets have theirs among their in-edges.
+        loops = torch.arange(len(own), len(rows), device=graph.device)
+        ends = (torch.cat([place[nodes.long()], loops]) for nodes in (sources, targets))
+        hop = dgl.graph(tuple(ends), num_nodes=len(rows))
+        if EDGE_TYPE in graph.edata:
+            types = graph.edata[EDGE_TYPE]
+            hop.edata[EDGE_TYPE] = torch.cat([types[edges.long()], types.max().expand(len(loops))])
+        return cls(hop, len(own), rows)
+
     def to_message_flow(self) -> dgl.DGLGraph:
         """The same as a message-flow graph, self-loops of the targets included."""
         sources, targets = self.graph.edges()

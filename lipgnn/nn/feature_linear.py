@@ -19,10 +19,11 @@ class FeatureLinear(nn.Linear):
     Parameters
     ----------
     kernel : that of the attention; with the fused one comes a fused product.
+    bias : whether a constant is added.
     """
 
-    def __init__(self, in_feats: int, out_feats: int, dropout: float, kernel: str = "auto"):
-        super().__init__(in_feats, out_feats)
+    def __init__(self, in_feats: int, out_feats: int, dropout: float, kernel: str = "auto", *, bias: bool = True):
+        super().__init__(in_feats, out_feats, bias=bias)
         self.dropout = FeatureDropout(dropout, kernel)
         self.kernel = kernel
 
@@ -31,10 +32,11 @@ class FeatureLinear(nn.Linear):
         if not x.is_sparse:
             return super().forward(self.dropout(x))
         values = self.dropout(x.values())
+        bias = self.weight.new_zeros(len(self.weight)) if self.bias is None else self.bias
         if values.dtype == self.weight.dtype in FLOATS and implementation(self.kernel, x.device) is fused:
-            return sparse_linear(x, values, self.weight, self.bias)
+            return sparse_linear(x, values, self.weight, bias)
         x = torch.sparse_coo_tensor(
             x.indices(), values, x.shape, device=x.device, is_coalesced=True, check_invariants=False
         )
         # In one piece, because torch's product takes five times as long with a transposed view.
-        return torch.sparse.mm(x, self.weight.t().contiguous()) + self.bias
+        return torch.sparse.mm(x, self.weight.t().contiguous()) + bias

@@ -11,7 +11,7 @@ from lipgnn.errors import UsageError, unknown_name
 from lipgnn.report.table.cells import Cell
 from lipgnn.report.table.values import DISTANCE, GROWTH
 from lipgnn.results.columns import Row
-from lipgnn.results.recordings import BY_LAYER, REACH, RECORDS, record_of
+from lipgnn.results.recordings import BY_LAYER, REACH, RECORDS, TRAFFIC, record_of
 from lipgnn.results.rows import Results
 
 if TYPE_CHECKING:
@@ -105,6 +105,19 @@ def with_distance(runs: Iterable[Row], results: Results) -> list[Row]:
         distance = math.fsum(hops * share for hops, share in enumerate(shares)) / total if total else math.nan
         found.append({**run, DISTANCE: distance if math.isfinite(distance) else None})
     return found
+
+
+def course_of(run: Row, results: Results) -> list[tuple[int, float, float]]:
+    """Epochs with the objective of each and the MB sent up to then, 0 where nothing is.
+
+    Raises
+    ------
+    UsageError : the run has not recorded it.
+    """
+    recording = results.recording(run["run_id"], "traffic")
+    objectives, sent = (_array(run, recording, name)[:, 0].tolist() for name in TRAFFIC)
+    counted = (0.0 if math.isnan(number) else number for number in sent)
+    return list(zip(recording["epochs"].tolist(), objectives, counted, strict=True))
 
 
 def measures_by_horizon(run: Row, results: Results, value: str) -> dict[str, dict[int, float]]:

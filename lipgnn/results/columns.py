@@ -34,13 +34,16 @@ RESULT_FIELDS = (
     "fingerprint",
     "version",
     "command",
+    "objective",
+    "sent_mb",
+    "dense_mb",
 )
 COLUMNS = (*FIELDS, *RESULT_FIELDS, *MEASURES)
 # What a file need not have a column for, with the value that a run then has: options that change nothing (see
-# `lipgnn.spec.options.option`), and what runs of one task have alone.
+# `lipgnn.spec.options.option`), what runs of one task have alone, and numbers that are younger than others.
 OPTIONAL: dict[str, Any] = {
     **{name: field.metadata["neutral"] for name, field in FIELDS.items() if "neutral" in field.metadata},
-    **dict.fromkeys(MEASURES),
+    **dict.fromkeys(("objective", "sent_mb", "dense_mb", *MEASURES)),
 }
 RUN_ID = re.compile("[0-9a-f]{12}")
 KINDS: dict[str, type] = {

@@ -4,12 +4,13 @@ runs/<id>/gradients.safetensors   the arrays of GRADIENTS, (E, L) each in the ty
 runs/<id>/similarity.safetensors  those of SIMILARITY, (E, L + 1) each, likewise; epoch 0 is before the first step
 runs/<id>/reach.safetensors       that of REACH, (2, L + 2), before the first step and at the epoch selected
 runs/<id>/horizons.safetensors    those of HORIZONS, (1, walks, longest horizon + 1) each, at the epoch selected
+runs/<id>/traffic.safetensors     those of TRAFFIC, (E, 1) each
 <folder>/<id>.safetensors         archived gradients, small enough to be stored beside a table: of ARCHIVED alone, the
                                   decimal logarithm in float16, which is good to one percent of numbers that are not
                                   extreme; of a run that is long or deep every k-th epoch, so that no file is larger
                                   than 30 KB
 <folder>/<id>.similarity.safetensors  archived similarity, in the same form, and <id>.reach.safetensors
-                                  and <id>.horizons.safetensors
+                                  and <id>.horizons.safetensors and <id>.traffic.safetensors
 
 What was not finite is recorded as such.
 """
@@ -41,8 +42,16 @@ REACH = ("reach_share",)
 # Of walks of exactly 0, 1, 2 … steps in the test part, NaN where there are none: every measure, and how many windows
 # have such a walk. Rows are the walks of `lipgnn.catalog.WALKERS`.
 HORIZONS = (*PATH_MEASURES, "horizon_windows")
+# The training loss with the L2 penalty, and what of gradients was sent up to then, in MB.
+TRAFFIC = ("objective_course", "sent_course")
 # What a run can be asked to record, with the names of its arrays.
-RECORDS = {"gradients": GRADIENTS, "similarity": SIMILARITY, "reach": REACH, "horizons": HORIZONS}
+RECORDS = {
+    "gradients": GRADIENTS,
+    "similarity": SIMILARITY,
+    "reach": REACH,
+    "horizons": HORIZONS,
+    "traffic": TRAFFIC,
+}
 # Those whose columns are layers.
 BY_LAYER = ("gradients", "similarity")
 ARCHIVED = {
@@ -50,6 +59,7 @@ ARCHIVED = {
     "similarity": SIMILARITY,
     "reach": REACH,
     "horizons": HORIZONS,
+    "traffic": TRAFFIC,
 }
 _LOGARITHM = "log10_"
 # Of the numbers in an archived file; what they are called takes some hundred bytes more.

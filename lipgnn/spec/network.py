@@ -44,7 +44,7 @@ class NetworkSpec:
     """
 
     model: str = option(_NETWORK, "gat", "The kind of layer.", catalog=MODELS)
-    layers: int = option(_NETWORK, 10, "The number of layers.", low=1, high=MAX_LAYERS)
+    layers: int = option(_NETWORK, 10, "The number of layers; 0 is one linear map.", low=0, high=MAX_LAYERS)
     hidden: int = option(_NETWORK, 8, "The width of one head; the network is heads × hidden wide.", low=1)
     heads: int = option(_NETWORK, 8, "The number of heads.", low=1)
     head_sharing: str = option(

@@ -25,6 +25,7 @@ class Parts(Protocol):
     """What a network is made of, by the names it has in RunSpec."""
 
     model: str
+    layers: int
     hidden: int
     heads: int
     head_sharing: str
@@ -63,6 +64,8 @@ def check_network(parts: Parts) -> None:
         _check_balanced(parts)
     if parts.stack == "reversible":
         _check_reversible(parts)
+    if parts.layers == 0:
+        _check_no_layers(parts)
 
 
 def check_recomputation(stack: str, recompute_every: int) -> None:
@@ -76,20 +79,6 @@ def check_recomputation(stack: str, recompute_every: int) -> None:
         raise UsageError(
             f"A reversible stack keeps no activations, and recompute_every is {recompute_every}.",
             "Use --recompute-every 0 or auto, or --stack plain.",
-        )
-
-
-def check_batches(stack: str, batch_size: int) -> None:
-    """Refuse to sample neighbours for a reversible stack.
-
-    Raises
-    ------
-    UsageError : every layer of a sample has fewer nodes than the one before, which leaves nothing to invert.
-    """
-    if batch_size and stack == "reversible":
-        raise UsageError(
-            f"A reversible stack needs the same nodes in every layer, which samples of batch_size {batch_size} lack.",
-            "Use --batch-size 0, or --stack plain.",
         )
 
 
@@ -221,6 +210,18 @@ def _check_closed(parts: Parts) -> None:
                 f"Layers of {parts.model!r} pass more than features to each other, which does not go with {what}.",
                 f"Use {use}.",
             )
+
+
+def _check_no_layers(parts: Parts) -> None:
+    """One linear map: there is nothing to stack, to join or to balance."""
+    obstacles = (
+        (parts.stack != "plain", f"a {parts.stack} stack", "--stack plain"),
+        (parts.jk != "none", f"joined layers ({parts.jk})", "--jk none"),
+        (parts.init == "balanced", "--init balanced", "--init glorot"),
+    )
+    for met, what, use in obstacles:
+        if met:
+            raise UsageError(f"A network of no layers is one linear map, which does not go with {what}.", f"Use {use}.")
 
 
 def _check_balanced(parts: Parts) -> None:

@@ -15,11 +15,15 @@ from typing import Any
 from lipgnn.catalog import (
     AUTO_METRIC,
     FEATURE_FORMS,
+    MEMORIES,
     METRICS,
     MODELS,
+    OPTIMIZERS,
     PATH_LOSSES,
     PREDICTIONS,
     READOUTS,
+    SCALES,
+    SCHEDULES,
     SYMMETRIES,
     TRANSITIONS,
     WALKS,
@@ -30,6 +34,8 @@ from lipgnn.catalog import (
 )
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.files import sha256
+from lipgnn.spec.compression import NO_COMPRESSION, parse_compress
+from lipgnn.spec.learning import check_learning
 from lipgnn.spec.network import NetworkSpec
 from lipgnn.spec.options import GROUPS, checked, default_of, digits, option, task_option
 from lipgnn.spec.start import COMPRESSED, SCRATCH, check_start
@@ -38,8 +44,11 @@ from lipgnn.spec.start import COMPRESSED, SCRATCH, check_start
 SCHEMA = 2
 
 # Where and how a run is computed, not what: every kernel equals the reference up to rounding, recomputed activations
-# are the same, and a store may move between machines. These are not part of a run's id.
-HOW = ("device", "kernel", "recompute_every")
+# are the same, workers take the steps of one process, and a store may move between machines. These are not part of a
+# run's id.
+HOW = ("device", "kernel", "recompute_every", "workers")
+
+MOST_WORKERS = 1024
 
 _DATA, _TRAINING, _PATHS, _IMAGES, _COMPUTE = "data", "training", "paths", "images", "compute"
 _METRICS = {AUTO_METRIC: Entry("the metric of the data set"), **METRICS}
@@ -60,7 +69,7 @@ class RunSpec(NetworkSpec):
     split: str = option(
         _DATA,
         "public",
-        "The split: public, a number, geom-gcn:K or random:SEED[:TRAIN:VAL] (per class).",
+        "The split: public, a number, geom-gcn:K, random:SEED[:TRAIN:VAL] (per class), or all.",
         or_number=int,
     )
     missing: float = option(
@@ -68,18 +77,39 @@ class RunSpec(NetworkSpec):
     )
     features: str = option(_DATA, "row", "The form of the features.", catalog=FEATURE_FORMS)
     metric: str = option(_DATA, AUTO_METRIC, "What a score is.", catalog=_METRICS)
-    lr: float = option(_TRAINING, 0.01, "The learning rate of Adam.", low=1e-12, high=1e3)
-    weight_decay: float = option(_TRAINING, 5e-4, "The L2 penalty of Adam on encoder and decoder.", low=0, high=1e3)
+    lr: float = option(_TRAINING, 0.01, "The learning rate.", low=1e-12, high=1e6)
+    weight_decay: float = option(_TRAINING, 5e-4, "The L2 penalty on encoder and decoder.", low=0, high=1e3)
     layer_weight_decay: str = option(
         _TRAINING,
         "0.01",
-        "The L2 penalty of Adam on the layers: a number, or same for that of encoder and decoder.",
+        "The L2 penalty on the layers: a number, or same for that of encoder and decoder.",
         or_number=float,
         word="same",
     )
     clip: float = option(_TRAINING, 0.0, "The largest norm of the whole gradient; 0 is off.", low=0, high=1e12)
-    schedule: str = option(
-        _TRAINING, "none", "The course of the learning rate.", choices=("none", "plateau", "cosine", "halve")
+    optimizer: str = option(_TRAINING, "adam", "What changes the weights.", catalog=OPTIMIZERS, neutral="adam")
+    schedule: str = option(_TRAINING, "none", "The course of the learning rate.", catalog=SCHEDULES)
+    shift: float = option(
+        _TRAINING,
+        0.0,
+        "The a of --schedule inverse and of the weights (t + a)² of --optimizer memsgd; 0 is all coordinates over "
+        "those that are sent.",
+        low=0,
+        high=1e12,
+        neutral=0.0,
+    )
+    compress: str = option(
+        _TRAINING,
+        NO_COMPRESSION,
+        "What is sent of a gradient: none (all of it), fp16, topk:R, randk:R, qsgd:BITS or powersgd:RANK; R is a "
+        "share below 1 or a number of coordinates.",
+        neutral=NO_COMPRESSION,
+    )
+    compress_memory: str = option(
+        _TRAINING, "on", "What becomes of what is left out, with --compress.", catalog=MEMORIES, neutral="on"
+    )
+    compress_scale: str = option(
+        _TRAINING, "lr", "How memory keeps what is left out, with --compress.", catalog=SCALES, neutral="lr"
     )
     batch_size: int = option(_TRAINING, 0, "Nodes, or graphs, per step; 0 is all at once.", low=0)
     fanout: int = option(
@@ -89,7 +119,10 @@ class RunSpec(NetworkSpec):
     epochs: int = option(_TRAINING, 1500, "The largest number of epochs.", low=1)
     patience: int = option(_TRAINING, 100, "Stop after so many epochs without a better validation; 0 is off.", low=0)
     select: str = option(
-        _TRAINING, "val_loss", "What chooses the best epoch.", choices=("val_score", "val_loss", "train_score")
+        _TRAINING,
+        "val_loss",
+        "What chooses the best epoch; last takes the last one.",
+        choices=("val_score", "val_loss", "train_score", "last"),
     )
     start: str = option(
         _TRAINING,
@@ -121,9 +154,14 @@ class RunSpec(NetworkSpec):
     reach: int = task_option(_IMAGES, 1, "Pixels look at others up to so many rows and columns away.", low=0, high=1000)
     readout: str = task_option(_IMAGES, "max", "What is taken over the group elements.", catalog=READOUTS)
     device: str = option(_COMPUTE, "auto", "Where to compute: auto, cpu, cuda or cuda:K.")
+    workers: int = option(
+        _COMPUTE, 1, "Processes that divide every batch among them.", low=1, high=MOST_WORKERS, neutral=1
+    )
 
     def __post_init__(self) -> None:
         super().__post_init__()
+        object.__setattr__(self, "compress", str(parse_compress(self.compress) or NO_COMPRESSION))
+        check_learning(self)
         check_start(self.start, self.finetune, self.head_sharing)
         decay = self.weight_decay_of_layers
         object.__setattr__(self, "layer_weight_decay", "same" if decay == self.weight_decay else digits(decay))
@@ -136,6 +174,11 @@ class RunSpec(NetworkSpec):
                 "Use another --model.",
             )
         task = find_task(own)
+        if self.layers < task.least_layers:
+            raise UsageError(
+                f"A network of no layers maps features of nodes to classes, and data set {self.dataset!r} is of {own}.",
+                "Use --layers 1 or more.",
+            )
         if self.metric == AUTO_METRIC:
             # A name, so that one run has one id; of data that is known by its file alone, `measured` finds it.
             object.__setattr__(self, "metric", task.metric_of(self.dataset) or AUTO_METRIC)

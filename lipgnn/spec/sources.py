@@ -10,7 +10,7 @@ from typing import Any
 
 import tomlkit
 
-from lipgnn.catalog import MODELS, SUMS_RECIPE, task_of
+from lipgnn.catalog import MODELS, OPTIMIZERS, SUMS_RECIPE, task_of
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.spec.presets import preset_values
 from lipgnn.spec.run import FIELDS, HOW, RunSpec, parse_value
@@ -112,20 +112,21 @@ def _defaults(given: Callable[[str], Any], preset: str | None) -> list[tuple[Map
     if not (entry.value_map and given("stack") == "plain"):
         # The built-in values are GCNII's recipe, whose residual connection is not for these networks.
         places.append((SUMS_RECIPE, "recipe sums"))
-    return places
+    optimizer = given("optimizer")
+    return [*places, (OPTIMIZERS[optimizer].defaults, f"default of optimizer {optimizer}")]
 
 
 def command_for(spec: RunSpec, *further: str) -> str:
     """The shortest `lipgnn train` command that gives `spec`, only what differs from the defaults; then `further`."""
-    given = {"dataset": spec.dataset, "model": spec.model, "stack": spec.stack}
+    given = {name: getattr(spec, name) for name in ("dataset", "model", "stack", "optimizer")}
     defaults = resolve(given, {}).spec.to_dict()
     words = ["lipgnn", "train", "--dataset", spec.dataset]
     for name, value in spec.to_dict().items():
         # Where and how a run was computed is the affair of whoever types the command again.
         if name == "dataset" or name in HOW:
             continue
-        # Of `given` the stack alone is not always named, though it decides about defaults.
-        unusual = name == "stack" and value != FIELDS[name].default
+        # Of `given` these are not always named, though they decide about defaults.
+        unusual = name in ("stack", "optimizer") and value != FIELDS[name].default
         if name in ("model", "layers", "norm", "seed") or unusual or value != defaults[name]:
             words += [f"--{name.replace('_', '-')}", str(value)]
     return shlex.join([*words, *further])

@@ -50,12 +50,12 @@ class Paces:
         if shape in self._paces:
             # Without patience a run uses all of its epochs, whatever others did.
             share = self._shares[shape] if spec.patience else 1.0
-            return self._paces[shape] * spec.layers * spec.epochs * share, False
+            return self._paces[shape] * max(1, spec.layers) * spec.epochs * share, False
         edges = edges_of(spec.dataset) if self._rough else None
         if edges is None:
             return None, False
         pace = self._rough.get(spec.model, self._rough[None])
-        return pace * edges * spec.hidden * spec.heads * spec.layers * spec.epochs, True
+        return pace * edges * spec.hidden * spec.heads * max(1, spec.layers) * spec.epochs, True
 
 
 def _shape(run: Mapping[str, Any]) -> tuple[str, str, int, int]:

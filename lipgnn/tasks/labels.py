@@ -33,3 +33,7 @@ class Labels(Nodes):
 
         known = ~labels.isnan()
         return nn.functional.binary_cross_entropy_with_logits(logits[known], labels[known].to(logits.dtype))
+
+    def weight(self, labels: torch.Tensor) -> torch.Tensor:
+        """Known labels count."""
+        return (~labels.isnan()).sum().double()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from lipgnn import datasets
 from lipgnn.catalog import CLASSES, DATASETS, ORDER, dataset_entry
 from lipgnn.errors import LipgnnError
-from lipgnn.spec.rules import check_batches
+from lipgnn.spec.batches import check_batches, check_workers
 from lipgnn.tasks.task import Task
 
 if TYPE_CHECKING:
@@ -30,6 +30,7 @@ class Nodes(Task):
     metric = "accuracy"
     scored = (CLASSES, ORDER)
     has_classes = True
+    least_layers = 0
     uncertified = None
 
     def defaults(self, dataset: str, model: str) -> dict[str, Any]:
@@ -38,6 +39,7 @@ class Nodes(Task):
 
     def check(self, spec: RunSpec) -> None:
         check_batches(spec.stack, spec.batch_size)
+        check_workers(spec.workers, spec.batch_size)
 
     def metric_of(self, dataset: str) -> str | None:
         entry = dataset_entry(dataset)

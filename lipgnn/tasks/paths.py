@@ -110,6 +110,9 @@ class Paths(Task):
     def loss(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         return (logits[:, 0] * labels).sum() / labels.sum()
 
+    def weight(self, labels: torch.Tensor) -> torch.Tensor:
+        return labels.double().sum()
+
     def score(self, logits: torch.Tensor, labels: torch.Tensor, metric: str = AUTO_METRIC) -> torch.Tensor:
         from lipgnn.walks.outcomes import OUTCOMES
 

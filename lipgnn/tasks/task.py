@@ -76,6 +76,7 @@ class Task:
     scored : what metrics that are asked for in its place can be about (see `lipgnn.catalog.MetricEntry`).
     has_classes : whether every item has one class, of which a confusion matrix can be made.
     uncertified : why no certificate can be given for its predictions, and None where one can.
+    least_layers : how many layers a network has at least; 0 where one linear map of the features will do.
     outputs : the word for what its outputs are of, where these are not nodes of a graph, such as "walks".
     """
 
@@ -84,6 +85,7 @@ class Task:
     model: str | None = None
     scored: tuple[str, ...] = ()
     has_classes = False
+    least_layers = 1
     uncertified: str | None = "A certificate is about which of several classes an item has."
     outputs = "nodes"
 
@@ -154,6 +156,15 @@ class Task:
     def loss(self, logits: torch.Tensor, labels: torch.Tensor) -> torch.Tensor:
         """What training makes small; logits (B, C) and the labels of the same items."""
         raise NotImplementedError
+
+    def weight(self, labels: torch.Tensor) -> torch.Tensor:
+        """How much some items weigh in the loss of a batch beside others, from their labels: by their number.
+
+        The loss of a batch is the mean of the losses of its parts, each by the weight of its items.
+        """
+        import torch
+
+        return torch.tensor(float(len(labels)), dtype=torch.float64, device=labels.device)
 
     def score(self, logits: torch.Tensor, labels: torch.Tensor, metric: str = AUTO_METRIC) -> torch.Tensor:
         """A metric, by default the task's: a number in double precision on the device of the logits, shapes as `loss`.

@@ -11,7 +11,11 @@ from lipgnn.training.memory import MemoryPlan
 
 @dataclass(frozen=True)
 class Started:
-    """A run begins, or goes on after `resumed_epoch`, up to which `earlier_threads` computed it if these are others.
+    """A run begins, or goes on after `resumed_epoch`.
+
+    Up to there `earlier_threads` and `earlier_workers` computed it; they are None if these are the same as now.
+
+    `caution` says what is not as in one process, if anything is.
 
     A run that starts from another one, which is not there yet, tells of that one first.
     """
@@ -27,16 +31,23 @@ class Started:
     resumed_epoch: int
     threads: int
     earlier_threads: int | None
+    earlier_workers: int | None = None
+    caution: str | None = None
 
     @property
     def note(self) -> str | None:
         """What a reader should know of a run that goes on, if anything."""
-        if self.earlier_threads is None:
+        if self.earlier_workers is not None:
+            by, now = f"by {self.earlier_workers} worker(s)", f"with {self.spec.workers}"
+            why = "which draw other random numbers and round sums in another order: its numbers"
+        elif self.earlier_threads is not None:
+            by, now = f"with {self.earlier_threads} thread(s)", f"with {self.threads}"
+            why = "which round sums in another order: its last digits"
+        else:
             return None
         return (
-            f"Run {self.run_id} was computed with {self.earlier_threads} thread(s) up to epoch {self.resumed_epoch} "
-            f"and goes on with {self.threads}, which round sums in another order: its last digits may differ from "
-            "those of an uninterrupted run."
+            f"Run {self.run_id} was computed {by} up to epoch {self.resumed_epoch} and goes on {now}, {why} may differ "
+            "from those of an uninterrupted run."
         )
 
 

@@ -64,6 +64,8 @@ class Estimate:
         All L blocks, or with distance k the inputs of the ⌈L/k⌉ − 1 segments to compute again and the k blocks
         of the one in work.
         """
+        if not self.layers:
+            return self.now + self.step
         kept = min(every, self.layers) if every else self.layers
         inputs = -(-self.layers // kept) - 1
         return self.now + self.step + (kept - self.probed) * self.block + inputs * self.boundary
@@ -202,7 +204,7 @@ def _probe(
         boundary = 0
         kept = [allocations.now]
         # The last one takes what any other gives, and gives what the decoder takes.
-        blocks = [*network.blocks[: probed - 1], network.blocks[-1]]
+        blocks = [*network.blocks[: max(0, probed - 1)], *network.blocks[-1:]]
         for block, own in zip(blocks, per_block(network.layer_graph(graph), probed), strict=True):
             boundary = max(boundary, x.nbytes)
             x = network.run([block], own, x)
@@ -210,11 +212,11 @@ def _probe(
             kept.append(allocations.now)
         # Those that were not computed are as large as the last.
         outputs += [x] * (len(network.blocks) - probed)
-        value = loss(network.decode(graph, join(outputs, network.jk)))
+        value = loss(network.decode(graph, join(outputs, network.jk) if outputs else x))
         del x, outputs
         torch.autograd.grad(value, [p for p in network.parameters() if p.requires_grad], allow_unused=True)
     # The last of two, or the mean of all; then no estimate goes beyond what was tried.
-    block = kept[-1] - kept[-2] if probed <= _PROBED else (kept[-1] - kept[0]) // probed
+    block = 0 if not probed else kept[-1] - kept[-2] if probed <= _PROBED else (kept[-1] - kept[0]) // probed
     return _Probe(allocations.peak, block, boundary)
 
 

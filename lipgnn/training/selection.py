@@ -35,8 +35,11 @@ def is_better(line: Epoch, best: Epoch, select: str, metric: MetricEntry) -> boo
 
     By validation the other of its numbers breaks ties; by the training score a gain has to be more than nothing.
 
-    The last gain is one however small: at a perfect score there is nothing left to learn.
+    The last gain is one however small: at a perfect score there is nothing left to learn. By `last`, every epoch is
+    better than those before it.
     """
+    if select == "last":
+        return True
     sign = 1 if metric.higher_is_better else -1
     if select == "train_score":
         gain = sign * (line.train_score - best.train_score)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import functools
 import time
-from collections.abc import Callable, Generator, Iterator
+from collections.abc import Callable, Generator
 from pathlib import Path
+from typing import Any
 
 from lipgnn.compress import compress_model
 from lipgnn.errors import DataError, Interrupted, RunFailed, UsageError
@@ -16,13 +17,13 @@ from lipgnn.spec.run import RunSpec
 from lipgnn.spec.start import COMPRESSED, SCRATCH, model_start
 from lipgnn.tasks import TaskData, find_task
 from lipgnn.tasks.saved import SavedModel, Tensors, load_model, misfits
-from lipgnn.training.events import Finished, Started
+from lipgnn.training.events import Started
 from lipgnn.training.selection import Epoch
 
 # Between two looks at a run that somebody else computes.
 _WAIT_SECONDS = 1.0
 
-Events = Iterator[Started | Epoch | Finished]
+Computation = Generator[Started | Epoch, None, dict[str, Any]]
 
 
 def starting_weights(
@@ -30,7 +31,7 @@ def starting_weights(
     dataset: TaskData,
     store: Store,
     model: Path | None,
-    compute: Callable[[RunSpec], Events],
+    compute: Callable[[RunSpec], Computation],
     should_stop: Callable[[], bool],
 ) -> Generator[Started | Epoch, None, Tensors | None]:
     """What a run starts from, and the events of the run that has to come before it; None for weights that are drawn.
@@ -63,16 +64,12 @@ def starting_weights(
 
 
 def _trained(
-    spec: RunSpec, store: Store, compute: Callable[[RunSpec], Events], should_stop: Callable[[], bool]
+    spec: RunSpec, store: Store, compute: Callable[[RunSpec], Computation], should_stop: Callable[[], bool]
 ) -> Generator[Started | Epoch, None, SavedModel]:
     """The model of another run, which is trained now if nobody has; whoever is at it is waited for."""
     while True:
         try:
-            for event in compute(spec):
-                if isinstance(event, Finished):
-                    result = event.result
-                else:
-                    yield event
+            result = yield from compute(spec)
             break
         except Held:
             if should_stop():

@@ -16,6 +16,7 @@ from lipgnn.report.figures.profile import Profile
 from lipgnn.report.figures.reach import Reach
 from lipgnn.report.figures.scatter import Scatter
 from lipgnn.report.figures.size import Size
+from lipgnn.report.figures.traffic import Traffic
 
 # A page shows its figures in this order.
 FIGURES: dict[str, Figure] = {
@@ -30,4 +31,5 @@ FIGURES: dict[str, Figure] = {
     "scatter": Scatter(),
     "size": Size("parameters", "parameters"),
     "pace": Size("seconds_per_epoch", "seconds per epoch"),
+    "traffic": Traffic(),
 }

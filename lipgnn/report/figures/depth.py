@@ -54,7 +54,7 @@ class Depth(Figure):
         canvas.lines(panels, "layers", lambda y: scale * y, look)
         by_panel = [sorted({point.x for series in panel.series for point in series.points}) for panel in panels]
         # Logarithmic in all panels where they are in one.
-        far = any(depths[-1] > _FAR * depths[0] for depths in by_panel)
+        far = any(depths[-1] > _FAR * depths[0] > 0 for depths in by_panel)
         for axes, depths in zip(canvas.places, by_panel, strict=True):
             if far:
                 axes.set_xscale("log", base=2)

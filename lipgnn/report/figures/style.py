@@ -11,7 +11,7 @@ from collections.abc import Collection, Iterator
 from typing import TYPE_CHECKING, Any
 
 from lipgnn.report.table.values import in_percent, words_of
-from lipgnn.results.recordings import GRADIENTS, REACH, SIMILARITY
+from lipgnn.results.recordings import GRADIENTS, REACH, SIMILARITY, TRAFFIC
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -110,6 +110,8 @@ def axis_words(value: str, metrics: Collection[str]) -> str:
         return f"{kinds[kind]} of {of} gradient"
     if value in SIMILARITY:
         return _SIMILARITY[value]
+    if value in TRAFFIC:
+        return {"objective_course": "training loss + penalty", "sent_course": "sent (MB)"}[value]
     if value in REACH:
         return "share of a node's output (%)"
     words = words_of(value, metrics)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import torch
 
@@ -10,7 +11,7 @@ from lipgnn.datasets.images import ImageDataset
 from lipgnn.groups import ProductGraph, act_on_grid, offsets_on_grid, product_graph
 from lipgnn.runtime import EDGE_TYPE, dgl
 from lipgnn.spec.run import RunSpec
-from lipgnn.tasks.batches.batch import Batch, generator_of, shuffled
+from lipgnn.tasks.batches.batch import WHOLE, Batch, Share, generator_of, shuffled
 
 # Numbers that the features of a layer have at most in an evaluation, of all nodes and images together; a layer with an
 # MLP makes about ten times as many.
@@ -24,6 +25,7 @@ class ImageBatches:
     """
 
     shares_forward = False
+    share: Share = WHOLE
 
     def __init__(self, spec: RunSpec, dataset: ImageDataset, device: torch.device):
         self.side = dataset.side
@@ -41,10 +43,10 @@ class ImageBatches:
 
     def epoch(self, number: int) -> Iterator[Batch]:
         order = shuffled(self.parts["train"], generator_of(self._seed, number)).to(self._device)
-        return map(self.batch, order.split(self._batch_size))
+        return (self.batch(items, **said) for items, said in map(self.share.cut, order.split(self._batch_size)))
 
     def everything(self) -> Iterator[Batch]:
-        return self.of(torch.arange(len(self.labels), device=self._device))
+        return self.of(self.share.of(torch.arange(len(self.labels), device=self._device)))
 
     def of(self, items: torch.Tensor) -> Iterator[Batch]:
         """Some items in their order, as many together as are evaluated at once."""
@@ -58,9 +60,9 @@ class ImageBatches:
         """One item, (1,), without an axis for images."""
         return Batch(self.graph, self.pixels[item].t(), item)
 
-    def batch(self, items: torch.Tensor) -> Batch:
-        """Some items at once."""
-        return Batch(self.graph, self.pixels[items].t().unsqueeze(-1), items)
+    def batch(self, items: torch.Tensor, **said: Any) -> Batch:
+        """Some items at once, with what else is said of them."""
+        return Batch(self.graph, self.pixels[items].t().unsqueeze(-1), items, **said)
 
 
 def graph_of(spec: RunSpec, side: int) -> ProductGraph:

@@ -14,7 +14,15 @@ from lipgnn.network.hops import Graphs, Hop
 from lipgnn.nn.contract import acts_alike
 from lipgnn.runtime import MEMBERSHIP, dgl
 from lipgnn.spec.run import RunSpec
-from lipgnn.tasks.batches.batch import Batch, acts_along_edges_only, generator_of, parts_of, shuffled
+from lipgnn.tasks.batches.batch import (
+    WHOLE,
+    Batch,
+    Share,
+    acts_along_edges_only,
+    generator_of,
+    parts_of,
+    shuffled,
+)
 from lipgnn.tasks.batches.subtrees import OWN_LAYERS, Subtrees
 
 
@@ -32,6 +40,7 @@ class TreeBatches:
     """
 
     shares_forward = False
+    share: Share = WHOLE
 
     def __init__(self, spec: RunSpec, dataset: TreeDataset, device: torch.device):
         self.labels = torch.tensor(dataset.labels_array, device=device)
@@ -54,10 +63,13 @@ class TreeBatches:
 
     def epoch(self, number: int) -> Iterator[Batch]:
         order = shuffled(self.parts["train"], generator_of(self._seed, number)).to(self._device)
-        return map(self._batch, order.split(self._batch_size))
+        for items, said in map(self.share.cut, order.split(self._batch_size)):
+            yield replace(self._batch(items), **said)
 
     def everything(self) -> Iterator[Batch]:
-        return map(self._batch, torch.arange(len(self.labels), device=self._device).split(self._batch_size))
+        # Whole batches: norms over nodes see those of a batch.
+        items = torch.arange(len(self.labels), device=self._device)
+        return map(self._batch, self.share.of(list(items.split(self._batch_size))))
 
     def whole(self) -> Batch:
         some = torch.arange(min(self._batch_size, len(self.labels)), device=self._device)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 import torch
 
@@ -10,7 +11,7 @@ from lipgnn.datasets.trajectories import PathDataset
 from lipgnn.datasets.windows import Windows, shortest_horizons, windows_of
 from lipgnn.errors import UsageError
 from lipgnn.spec.run import RunSpec
-from lipgnn.tasks.batches.batch import Batch, generator_of, shuffled
+from lipgnn.tasks.batches.batch import WHOLE, Batch, Share, generator_of, shuffled
 from lipgnn.tasks.batches.surroundings import Asked, Roads
 from lipgnn.walks.graph import MOST_CONTINUATIONS, NON_BACKTRACKING
 
@@ -30,6 +31,7 @@ class WindowBatches:
     """
 
     shares_forward = False
+    share: Share = WHOLE
 
     def __init__(self, spec: RunSpec, dataset: PathDataset, device: torch.device):
         self._spec, self._device = spec, device
@@ -55,10 +57,11 @@ class WindowBatches:
         for some in order.split(self._spec.batch_size or len(order)):
             items = torch.isin(self._trajectory, some).nonzero()[:, 0]
             if len(items):
-                yield self._batch(items, whole=False)
+                own, said = self.share.cut(items)
+                yield replace(self._batch(own, whole=False), **said)
 
     def everything(self) -> Iterator[Batch]:
-        for number, items in enumerate(self._evaluated):
+        for number, items in self.share.of(list(enumerate(self._evaluated))):
             batch = self._kept.get(number) or self._batch(items, whole=True)
             if number not in self._kept and (size := _bytes_of(batch)) <= self._room:
                 self._kept[number] = batch

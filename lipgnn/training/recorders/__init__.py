@@ -5,6 +5,7 @@ from lipgnn.training.recorders.horizons import HorizonRecorder
 from lipgnn.training.recorders.reach import ReachRecorder
 from lipgnn.training.recorders.recorder import Recorder
 from lipgnn.training.recorders.similarity import SimilarityRecorder
+from lipgnn.training.recorders.traffic import TrafficRecorder
 
 __all__ = ["RECORDERS", "Recorder"]
 
@@ -13,4 +14,5 @@ RECORDERS: dict[str, type[Recorder]] = {
     "similarity": SimilarityRecorder,
     "reach": ReachRecorder,
     "horizons": HorizonRecorder,
+    "traffic": TrafficRecorder,
 }

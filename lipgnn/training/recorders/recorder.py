@@ -31,9 +31,11 @@ class Recorder:
     Attributes
     ----------
     record : which one of RECORDS, whose arrays it makes.
+    sees_items : whether it looks at the items of batches, of which every one of several workers has its own.
     """
 
     record: str
+    sees_items = True
 
     @classmethod
     def check(cls, spec: RunSpec, task: Task) -> None:
@@ -43,6 +45,11 @@ class Recorder:
         ------
         UsageError : says why.
         """
+        if not spec.layers:
+            raise UsageError(
+                f"--record {cls.record} is of the layers of a network, and this one is a single linear map.",
+                "Leave it out, or use --layers 1 or more.",
+            )
         if MODELS[spec.model].task is not None:
             raise UsageError(
                 f"--record {cls.record} is of the layers of a network, and model {spec.model} has none.",

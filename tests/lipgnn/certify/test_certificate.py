@@ -130,3 +130,9 @@ def test_what_has_no_certificate_is_refused(model):
     untested = dataclasses.replace(dataset.split, test=~dataset.split.test & dataset.split.test)
     with pytest.raises(DataError, match="no test nodes"):
         certify(saved, dataclasses.replace(dataset, split=untested), CPU)
+
+
+def test_a_linear_map_is_not_certified(model):
+    saved, dataset = model(layers=0, weight_norm="none", norm="lip")
+    with pytest.raises(UsageError, match="this network is one linear map"):
+        certify(saved, dataset, CPU)

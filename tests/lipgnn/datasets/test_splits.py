@@ -140,3 +140,10 @@ def test_data_that_is_given_once_for_all_has_no_other_options():
 def test_data_without_labels_has_no_split(make_source, split):
     with pytest.raises(DataError, match="no node has a label"):
         choose(make_source(labels=np.full(6, -1), splits={}), split)
+
+
+def test_all_is_every_node_with_a_label_in_every_part(make_source):
+    source = make_source()
+    split = choose(source, "all")
+    for mask in split.parts.values():
+        assert (mask == source.labelled).all()

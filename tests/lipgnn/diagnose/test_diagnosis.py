@@ -65,3 +65,8 @@ def test_networks_of_walks_are_refused():
     spec = resolve({"dataset": "planar", "model": "gat", "layers": 2, "hidden": 2}, {}).spec
     with pytest.raises(UsageError, match="outputs of nodes, and those of data set 'planar' are of walks"):
         diagnose(new_subject(spec), "cpu")
+
+
+def test_a_linear_map_has_no_layers_to_look_at(small_spec):
+    with pytest.raises(UsageError, match="this network is one linear map"):
+        diagnose(new_subject(small_spec.with_values(layers=0)))

@@ -346,3 +346,24 @@ def test_of_many_layers_the_inputs_of_few_are_kept(reference):
     with torch.autograd.graph.saved_tensors_hooks(keep, lambda tensor: tensor):
         deep(reference.small_graph(), reference.normal(5, 7, 3))
     assert few < len(kept) / 5
+
+
+@pytest.mark.parametrize("bias", ["layers", "none"])
+@pytest.mark.parametrize("sparse", [True, False])
+def test_no_layers_are_one_linear_map_of_the_features(bias, sparse, reference):
+    made = network(reference, layers=0, bias=bias)
+    x = sparse_features(reference)
+    assert len(made.blocks) == 0
+    assert not made.has_attention
+    assert not made.differs_in_training
+    expected = {"decoder.weight": (2, 3)} | ({"decoder.bias": (2,)} if bias == "layers" else {})
+    assert {name: tuple(p.shape) for name, p in made.named_parameters()} == expected
+    by_hand = x @ made.decoder.weight.T + (made.decoder.bias if bias == "layers" else 0)
+    found = made(reference.small_graph(), x.to_sparse().coalesce() if sparse else x)
+    torch.testing.assert_close(found, by_hand)
+
+
+@pytest.mark.parametrize("option", [{"jk": "sum"}, {"stack": "reversible", "residual": "identity"}])
+def test_what_no_layers_cannot_have_is_refused(option):
+    with pytest.raises(UsageError, match="A network of no layers is one linear map"):
+        bare(3, 2, layers=0, **option)

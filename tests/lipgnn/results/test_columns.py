@@ -10,7 +10,7 @@ def test_the_columns_are_those_of_the_contract():
     contract = (
         "run_id status epochs_run best_epoch epochs_to_90 train_score val_score test_score last_test_score "
         "train_loss val_loss max_grad_norm parameters seconds seconds_per_epoch peak_memory_mb threads fingerprint "
-        "version command"
+        "version command objective sent_mb dense_mb"
     )
     assert " ".join(RESULT_FIELDS) == contract
     assert (*FIELDS, *RESULT_FIELDS, *MEASURES) == COLUMNS

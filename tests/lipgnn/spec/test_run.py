@@ -21,11 +21,11 @@ def test_the_fields_are_those_of_the_contract_group_by_group():
         "network": "model layers hidden heads head_sharing shared_dim mixing_init activation encoder_activation bias "
         "skip mlp dropout layer_dropout dropout_from attn_dropout edge_dropout",
         "depth and norms": "norm kappa norm_place weight_norm residual alpha beta jk init stack",
-        "training": "lr weight_decay layer_weight_decay clip schedule batch_size fanout eval_every epochs patience "
-        "select start finetune seed dtype",
+        "training": "lr weight_decay layer_weight_decay clip optimizer schedule shift compress compress_memory "
+        "compress_scale batch_size fanout eval_every epochs patience select start finetune seed dtype",
         "paths": "observed predict horizon walk loss transitions directions",
         "images": "group reach readout",
-        "compute": "kernel recompute_every device",
+        "compute": "kernel recompute_every device workers",
     }
     assert list(FIELDS) == " ".join(groups.values()).split()
     assert tuple(groups) == GROUPS
@@ -111,6 +111,11 @@ def test_where_and_how_is_no_part_of_the_run(name, value):
     assert RunSpec(**{name: value}).run_id("f") == RunSpec().run_id("f")
 
 
+def test_workers_are_no_part_of_the_run():
+    spec = RunSpec(batch_size=8)
+    assert spec.with_values(workers=4).run_id("f") == spec.run_id("f")
+
+
 def test_the_id_is_the_hash_of_what_is_computed_on_which_data():
     young = [name for name, field in FIELDS.items() if "neutral" in field.metadata]
     what = {name: value for name, value in RunSpec().to_dict().items() if name not in (*HOW, *young)}
@@ -163,6 +168,7 @@ _DATA_OF_TASK = {
 # These have values that not every run can have.
 _BOUND_TO_OTHERS = ("weight_norm", "norm", "model", "skip", "layer_weight_decay", "horizon", "transitions")
 _BOUND_TO_OTHERS += ("head_sharing", "shared_dim", "mixing_init", "start", "finetune")
+_BOUND_TO_OTHERS += ("shift", "compress", "compress_memory", "compress_scale")
 
 
 @given(st.sampled_from([name for name in FIELDS if name not in (*HOW, *_BOUND_TO_OTHERS)]), st.integers(2, 10**6))
@@ -183,6 +189,22 @@ def test_every_other_field_is_part_of_the_run(name, number):
         value = number / (2 * 10**6)
     if value != default_of(field):
         assert RunSpec(**base, **{name: value}).run_id("f") != RunSpec(**base).run_id("f")
+
+
+def test_how_gradients_are_compressed_is_part_of_the_run():
+    sparse = {"residual": "scaled", "optimizer": "memsgd", "compress": "topk:0.01"}
+    changes = [
+        {"compress": "none"},
+        {"compress": "topk:2"},
+        {"compress": "randk:0.01"},
+        {"compress_memory": "off"},
+        {"compress_scale": "none"},
+        {"shift": 3.0},
+        {"optimizer": "sgd"},
+    ]
+    ids = {RunSpec(**{**sparse, **more}).run_id("f") for more in ({}, *changes)}
+    assert len(ids) == 1 + len(changes)
+    assert RunSpec(**{**sparse, "compress": "topk:1e-2"}) == RunSpec(**sparse)
 
 
 def test_a_horizon_and_transitions_are_part_of_the_run():

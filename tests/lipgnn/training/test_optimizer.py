@@ -14,7 +14,7 @@ from networks import bare
 from torch import nn
 
 from lipgnn.spec.run import FIELDS, RunSpec
-from lipgnn.training.optimizer import adam, schedule, watches, without_infinities
+from lipgnn.training.optimizer import optimizer_of, schedule, watches, without_infinities
 
 SAME = {"layer_weight_decay": "same"}
 SPEC = RunSpec(**SAME)
@@ -25,7 +25,10 @@ def test_is_adam_in_one_call():
     generator = torch.Generator().manual_seed(0)
     networks = [nn.Linear(4, 3), nn.Linear(4, 3)]
     networks[1].load_state_dict(networks[0].state_dict())
-    optimizers = [adam(networks[0], spec), torch.optim.Adam(networks[1].parameters(), lr=0.03, weight_decay=0.01)]
+    optimizers = [
+        optimizer_of(networks[0], spec),
+        torch.optim.Adam(networks[1].parameters(), lr=0.03, weight_decay=0.01),
+    ]
     assert optimizers[0].defaults["fused"] or optimizers[0].defaults["foreach"]
     for _ in range(5):
         for parameters in zip(*(network.parameters() for network in networks), strict=True):
@@ -42,7 +45,7 @@ def test_layers_have_their_own_weight_decay_and_nothing_else_has_it():
     """Without gradients, Adam moves by the sign of what the penalty adds: zero weight decay moves nothing."""
     spec = RunSpec(lr=0.5, weight_decay=0.0, layer_weight_decay="0.01")
     network = bare(4, 3, layers=3, hidden=2, heads=2)
-    optimizer = adam(network, spec)
+    optimizer = optimizer_of(network, spec)
     assert sorted(len(group["params"]) for group in optimizer.param_groups) == sorted(
         [
             len(list(network.blocks.parameters())),
@@ -56,7 +59,7 @@ def test_layers_have_their_own_weight_decay_and_nothing_else_has_it():
     for name, parameter in network.named_parameters():
         expected = before[name] - 0.5 * before[name].sign() if name.startswith("blocks.") else before[name]
         torch.testing.assert_close(parameter.detach(), expected, rtol=1e-3, atol=1e-3)
-    assert len(adam(network, SPEC).param_groups) == 1
+    assert len(optimizer_of(network, SPEC).param_groups) == 1
 
 
 @pytest.mark.parametrize("name", [name for name in FIELDS["schedule"].metadata["choices"] if name != "none"])
@@ -70,7 +73,7 @@ def test_every_schedule_goes_on_from_its_state_in_json(name):
             yield optimizer.param_groups[0]["lr"]
 
     def fresh():
-        optimizer = adam(nn.Linear(2, 2), spec)
+        optimizer = optimizer_of(nn.Linear(2, 2), spec)
         scheduler = schedule(spec, optimizer)
         # Torch warns where a schedule moves before its optimizer.
         optimizer.step()
@@ -89,19 +92,19 @@ def test_every_schedule_goes_on_from_its_state_in_json(name):
 
 def test_the_state_of_a_schedule_that_has_not_moved_is_json():
     """Before the first evaluation the best value of a plateau is infinite, which JSON cannot hold."""
-    scheduler = schedule(RunSpec(**SAME, schedule="plateau"), adam(nn.Linear(2, 2), SPEC))
+    scheduler = schedule(RunSpec(**SAME, schedule="plateau"), optimizer_of(nn.Linear(2, 2), SPEC))
     assert scheduler.state_dict()["best"] == math.inf
     json.dumps(without_infinities(scheduler.state_dict()), allow_nan=False)
 
 
 def test_without_a_schedule_there_is_none():
-    assert schedule(RunSpec(**SAME, schedule="none"), adam(nn.Linear(2, 2), SPEC)) is None
+    assert schedule(RunSpec(**SAME, schedule="none"), optimizer_of(nn.Linear(2, 2), SPEC)) is None
 
 
 @pytest.mark.parametrize("select, course", [("train_score", [0.5] * 30), ("val_loss", [2.0] * 30)])
 def test_halve_halves_after_ten_evaluations_without_a_gain(select, course):
     spec = RunSpec(**SAME, schedule="halve", select=select, lr=0.8)
-    optimizer = adam(nn.Linear(2, 2), spec)
+    optimizer = optimizer_of(nn.Linear(2, 2), spec)
     scheduler = schedule(spec, optimizer)
     rates = []
     for number, value in enumerate(course):

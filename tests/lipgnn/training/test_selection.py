@@ -47,3 +47,7 @@ def test_of_training_scores_small_gains_do_not_count_but_the_last_one_does(metri
     nearly = changed(train_score=perfect - sign * LEAST_GAIN / 2)
     assert is_better(changed(train_score=perfect), nearly, "train_score", metric)
     assert not is_better(changed(train_score=perfect), changed(train_score=perfect), "train_score", metric)
+
+
+def test_the_last_is_the_best_by_last():
+    assert is_better(changed(val_loss=9.0, val_score=0.0, train_score=0.0), EPOCH, "last", ACCURACY)

@@ -7,6 +7,7 @@ from toys import TOYS, options_of
 
 from lipgnn.training.checkpoint import CheckpointFile
 from lipgnn.training.divergence import Diverged
+from lipgnn.training.saving import restore, save
 from lipgnn.training.state import Training
 
 CPU = torch.device("cpu")
@@ -179,9 +180,9 @@ def test_a_restored_state_goes_on_bit_for_bit(training, tmp_path, schedule, deca
         first = training(**options)
         for _ in range(cut):
             first.step()
-        first.save(CheckpointFile(tmp_path))
+        save(first, CheckpointFile(tmp_path))
         second = training(**options)
-        second.restore(*CheckpointFile(tmp_path).read(second.spec))
+        restore(second, *CheckpointFile(tmp_path).read(second.spec))
         assert [without_time(r) for r in finish(second)] == expected[cut:]
         assert same(weights_of(second), weights_of(whole))
         assert same(second.best_weights, whole.best_weights)
@@ -205,9 +206,9 @@ def test_every_kind_of_network_goes_on_bit_for_bit(training, tmp_path, options):
     first = training(**options)
     for _ in range(5):
         first.step()
-    first.save(CheckpointFile(tmp_path))
+    save(first, CheckpointFile(tmp_path))
     second = training(**options)
-    second.restore(*CheckpointFile(tmp_path).read(second.spec))
+    restore(second, *CheckpointFile(tmp_path).read(second.spec))
     assert [without_time(r) for r in finish(second)] == expected[5:]
     assert same(weights_of(second), weights_of(whole))
 
@@ -257,9 +258,9 @@ def test_training_in_batches_goes_on_bit_for_bit_also_between_evaluations(traini
     first = training(**options)
     for _ in range(cut):
         first.step()
-    first.save(CheckpointFile(tmp_path))
+    save(first, CheckpointFile(tmp_path))
     second = training(**options)
-    second.restore(*CheckpointFile(tmp_path).read(second.spec))
+    restore(second, *CheckpointFile(tmp_path).read(second.spec))
     assert [record and without_time(record) for record in finish(second)] == [
         record and without_time(record) for record in expected[cut:]
     ]
@@ -377,9 +378,60 @@ def test_nothing_is_created_on_a_default_device(training, tmp_path):
     torch.set_default_device("meta")
     try:
         record = shifted.step()
-        shifted.save(CheckpointFile(tmp_path))
-        shifted.restore(*CheckpointFile(tmp_path).read(shifted.spec))
+        save(shifted, CheckpointFile(tmp_path))
+        restore(shifted, *CheckpointFile(tmp_path).read(shifted.spec))
         shifted.step()
     finally:
         torch.set_default_device(None)
     assert without_time(record) == without_time(expected)
+
+
+SPARSE = {"compress": "topk:0.1", "schedule": "inverse", "lr": 0.05}
+
+
+@pytest.mark.parametrize("optimizer", ["adam", "sgd", "memsgd"])
+@pytest.mark.parametrize("batch_size", [0, 30])
+def test_a_restored_state_has_its_memory_and_mean(training, tmp_path, optimizer, batch_size):
+    options = {**SPARSE, "optimizer": optimizer, "batch_size": batch_size, "epochs": 6, "norm": "lip"}
+    whole = training(**options)
+    lines = list(map(without_time, finish(whole)))
+    first = training(**options)
+    begun = [without_time(first.step()) for _ in range(3)]
+    first.save(CheckpointFile(tmp_path))
+    second = training(**options)
+    second.restore(*CheckpointFile(tmp_path).read(second.spec))
+    assert begun + list(map(without_time, finish(second))) == lines
+    assert same(second.best_weights, whole.best_weights)
+    assert second.learner.traffic() == whole.learner.traffic()
+
+
+def test_what_is_evaluated_selected_and_saved_is_the_weighted_mean(training):
+    """With one step an epoch, on the whole graph: w_t = (t + a)² of the weights after every step."""
+    ours = training(**SPARSE, optimizer="memsgd", shift=4.0, select="last", norm="lip", dropout=0, attn_dropout=0)
+    seen = []
+    for _ in range(5):
+        line = ours.step()
+        seen.append(weights_of(ours))
+    factors = [(t + 4) ** 2 for t in range(5)]
+    mean = {name: sum(f * step[name] for f, step in zip(factors, seen, strict=True)) / sum(factors) for name in seen[0]}
+    for name, weight in ours.best_weights.items():
+        torch.testing.assert_close(weight, mean[name], rtol=1e-5, atol=1e-7)
+    twin = training(**SPARSE, optimizer="memsgd", norm="lip", dropout=0, attn_dropout=0)
+    twin.network.load_state_dict(mean)
+    logits = twin.network.eval()(twin.batches.graph, twin.batches.features)[twin.parts["train"]]
+    loss = torch.nn.functional.cross_entropy(logits, twin.labels[twin.parts["train"]])
+    assert line.train_loss == pytest.approx(loss.item(), rel=1e-5)
+
+
+def test_the_objective_is_the_loss_of_what_is_selected_with_its_penalty(training):
+    ours = training(weight_decay=0.1, layer_weight_decay="same", epochs=2)
+    finish(ours)
+    squares = sum(ours.best_weights[name].square().sum().item() for name, _ in ours.network.named_parameters())
+    assert ours.objective == pytest.approx(ours.best.train_loss + 0.1 / 2 * squares, rel=1e-5)
+
+
+def test_a_network_of_no_layers_is_trained(training):
+    for batch_size in (0, 10):
+        ours = training(layers=0, batch_size=batch_size, norm="none", epochs=3, lr=0.1, features="raw")
+        lines = finish(ours)
+        assert lines[-1].train_loss < lines[0].train_loss

@@ -104,3 +104,17 @@ def test_edges_of_samples_have_the_types_that_they_have_in_the_graph(small_spec,
         ends = zip(*(end.tolist() for end in hop.graph.edges()), strict=True)
         expected = [known[names[source], names[target]] for source, target in ends]
         assert hop.graph.edata[EDGE_TYPE].tolist() == expected
+
+
+def test_without_layers_a_batch_is_its_nodes_alone(make):
+    batches, _ = make(layers=0, batch_size=7)
+    seen = []
+    for batch in batches.epoch(1):
+        assert list(batch.graph) == []
+        assert torch.equal(_dense(batch.features), _dense(batches.features)[batch.items])
+        seen += batch.items.tolist()
+    assert sorted(seen) == batches.parts["train"].tolist()
+
+
+def _dense(x):
+    return x.to_dense() if x.is_sparse else x

@@ -8,6 +8,7 @@ from lipgnn.catalog import MODELS, layers_for
 from lipgnn.results.recordings import GRADIENTS, read_recording
 from lipgnn.training.checkpoint import CheckpointFile
 from lipgnn.training.recorders.gradients import GradientRecorder
+from lipgnn.training.saving import restore, save
 
 CPU = torch.device("cpu")
 
@@ -111,11 +112,11 @@ def test_a_resumed_recording_is_that_of_an_uninterrupted_run(training, tmp_path)
     first = training()
     recorder = GradientRecorder(first)
     train(first, recorder, 2)
-    first.save(CheckpointFile(tmp_path))
+    save(first, CheckpointFile(tmp_path))
     train(first, recorder, 1)
     recorder.save(tmp_path / "cut")
     second = training()
-    second.restore(*CheckpointFile(tmp_path).read(second.spec))
+    restore(second, *CheckpointFile(tmp_path).read(second.spec))
     recorder = GradientRecorder(second, read_recording(tmp_path / "cut"))
     train(second, recorder, 2)
     recorder.save(tmp_path / "cut")

@@ -7,6 +7,7 @@ from scipy.sparse.csgraph import connected_components
 from lipgnn.results.recordings import SIMILARITY, read_recording
 from lipgnn.training.checkpoint import CheckpointFile
 from lipgnn.training.recorders.similarity import SimilarityRecorder
+from lipgnn.training.saving import restore, save
 
 CPU = torch.device("cpu")
 
@@ -126,11 +127,11 @@ def test_a_resumed_recording_is_that_of_an_uninterrupted_run(training, tmp_path)
     first = training()
     recorder = SimilarityRecorder(first)
     train(first, recorder, 1)
-    first.save(CheckpointFile(tmp_path))
+    save(first, CheckpointFile(tmp_path))
     train(first, recorder, 1)
     recorder.save(tmp_path / "cut")
     second = training()
-    second.restore(*CheckpointFile(tmp_path).read(second.spec))
+    restore(second, *CheckpointFile(tmp_path).read(second.spec))
     recorder = SimilarityRecorder(second, read_recording(tmp_path / "cut"))
     train(second, recorder, 2)
     recorder.save(tmp_path / "cut")
