@@ -24,12 +24,10 @@ from cli.progress import EpochProgress
 from cli.signals import StopRequest
 from lipgnn.catalog import METRICS, MODELS, cautions, task_of
 from lipgnn.errors import UsageError
-from lipgnn.files import sha256
 from lipgnn.results.recordings import RECORDS
 from lipgnn.results.store import Store
-from lipgnn.spec.run import FIELDS, HOW, RunSpec
+from lipgnn.spec.run import FIELDS, RunSpec
 from lipgnn.spec.sources import Resolved, command_for, resolve, unknown_variables
-from lipgnn.spec.start import model_start
 
 if TYPE_CHECKING:
     from lipgnn.tasks import TaskData
@@ -124,11 +122,9 @@ def _starting_model(
             raise UsageError(f"--from says where a run starts, and --{name} {value} says another.", "Give one of them.")
     path = store.find_model(reference)
 
-    from lipgnn.tasks.saved import load_model
+    from lipgnn.tasks.saved import options_from
 
-    values = load_model(path).spec.to_dict()
-    kept = {name: value for name, value in values.items() if value is not None and name not in (*HOW, "finetune")}
-    return path, ({**kept, "start": model_start(sha256(path.read_bytes()))}, f"model {path}")
+    return path, options_from(path)
 
 
 def _run(resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: bool, verbose: bool) -> dict[str, Any]:

@@ -47,12 +47,18 @@ LOOKS_INTO = {
     ),
     "report": (*GROUND, "spec", "results"),
     "sweep": (*GROUND, "spec", "tasks", "datasets", "results", "training"),
+    "api": (
+        *GROUND,
+        *("spec", "network", "tasks", "datasets", "results", "evaluate", "training", "predict", "export", "diagnose"),
+        *("report", "sweep"),
+    ),
     "guide": GROUND,
     "bench": (*GROUND, "spec", "kernels", "nn", "tasks", "datasets", "results", "training", "diagnose"),
 }
 # What starts at once: help, plans and tables wait for neither torch nor pandas.
 TORCH_FREE = [
     "lipgnn",
+    "lipgnn.api",
     "lipgnn.catalog",
     "lipgnn.datasets",
     "lipgnn.guide",

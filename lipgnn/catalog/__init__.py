@@ -17,7 +17,7 @@ from lipgnn.catalog.dataset_entries import (
     is_image_folder,
     is_path_folder,
 )
-from lipgnn.catalog.datasets import DATASETS, FEATURE_FORMS, UNDIRECTED, cautions, dataset_entry, split_name
+from lipgnn.catalog.datasets import DATASETS, FEATURE_FORMS, MEMORY, UNDIRECTED, cautions, dataset_entry, split_name
 from lipgnn.catalog.entry import Entry, check_name
 from lipgnn.catalog.images import READOUTS, SYMMETRIES, SymmetryEntry
 from lipgnn.catalog.layers import MODELS, LayerEntry, layers_for, models_with
@@ -110,6 +110,7 @@ __all__ = [
     "SYMMETRIES",
     "TASKS",
     "TRANSITIONS",
+    "MEMORY",
     "UNDIRECTED",
     "WALKERS",
     "WALKS",
