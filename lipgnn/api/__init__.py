@@ -1,7 +1,7 @@
 """The Python interface: the verbs of the command line, with the same options, store, resume and run ids.
 
-Everything here is also found in `lipgnn` itself: `lipgnn.train(…)`. Wrong use raises a `lipgnn.errors.LipgnnError` whose
-message says what was wrong and whose note says what to do. Importing this package does not import torch.
+Everything here is also found in `lipgnn` itself: `lipgnn.train(…)`. Wrong use raises a `lipgnn.errors.LipgnnError`: its
+message says what was wrong, and its note what to do. Importing this package does not import torch.
 """
 
 from lipgnn.api.arrays import from_arrays, from_scipy

@@ -36,8 +36,8 @@ def from_arrays(
     ----------
     edges : (2, E) or (E, 2) whole numbers: sources and targets.
     features : (N, F) numbers. Without them the data set has none, and `train` needs `features="svd"`.
-    labels : (N,) whole numbers, -1 where unknown; or texts, which become names of classes, empty or None where unknown;
-        or (N, T) numbers 0 and 1 for T yes-or-no labels, NaN where unknown. Without them it is there to be predicted on.
+    labels : (N,) whole numbers, -1 where unknown; or texts, which become names of classes, empty where unknown;
+        or (N, T) numbers 0 and 1 for T yes-or-no labels, NaN where unknown. Without labels it can be predicted on.
     masks : who trains, validates and tests: a mapping or a sequence with `train`, `val` and `test`, each (N,) booleans,
         node numbers, or (N, K) booleans for K splits. Without them `train` needs `split="random:0"`.
     node_ids : (N,) what the nodes are called; predictions name them so.

@@ -76,8 +76,8 @@ class Model:
 
         Parameters
         ----------
-        graph : a name or path, a data set of `from_arrays` and its like, a graph of DGL, PyTorch Geometric or networkx, a
-            SciPy sparse matrix, or edges as an array; by default the data that the model was trained on. It needs no
+        graph : a name or path, a data set of `from_arrays` and its like, a graph of DGL, PyTorch Geometric or networkx,
+            a SciPy sparse matrix, or edges as an array; by default the data that the model was trained on. It needs no
             labels and no split.
         features : (N, F), in place of those that the graph brings along; in the order of the training.
         batch_size : compute so many nodes at a time, where a graph does not fit into memory; 0 is all at once.

@@ -61,8 +61,12 @@ def save(data: Any, path: Place) -> Path:
 
 def options_of(given: Mapping[str, Any]) -> dict[str, Any]:
     """Options as a user of Python gives them: those of NumPy become Python's own, and None means not given."""
-    plain = {name: value.item() if hasattr(value, "item") else value for name, value in given.items()}
-    return {name: value for name, value in plain.items() if value is not None}
+    return {name: plain(value) for name, value in given.items() if value is not None}
+
+
+def plain(value: Any) -> Any:
+    """A number of NumPy or torch as one of Python; all else as it is."""
+    return value.item() if getattr(value, "ndim", None) == 0 else value
 
 
 def resolved(

@@ -140,7 +140,7 @@ def report(
 
     Returns
     -------
-    a table with `to_pandas`, `to_latex`, `to_markdown`, `to_csv`, `to_html` and `figure`; it shows itself in a notebook.
+    a table with `to_pandas`, `to_latex`, `to_markdown`, `to_csv`, `to_html` and `figure`; a notebook shows it.
 
     Raises
     ------

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lipgnn.api.display import StatusLine, facts_html
 from lipgnn.api.libraries import as_data
-from lipgnn.api.places import Place, options_of, store_at
+from lipgnn.api.places import Place, options_of, plain, store_at
 from lipgnn.api.reporting import Table, report
 from lipgnn.api.run import Run
 from lipgnn.catalog import cautions
@@ -191,7 +191,7 @@ def _values(name: str, value: Any) -> list[Any]:
     if isinstance(value, str):
         return parse_list(name, value)
     values = value if isinstance(value, Iterable) else [value]
-    return [parse_value(name, one.item() if hasattr(one, "item") else one) for one in values]
+    return [parse_value(name, plain(one)) for one in values]
 
 
 def _computed(

@@ -42,9 +42,9 @@ def train(
 
     Parameters
     ----------
-    data : the name or path of a data set; a data set of `from_arrays` and its like; or a graph of DGL, PyTorch Geometric
-        or networkx. By default what the command line takes, Cora. Data in memory is known as `memory:NAME`, and its
-        fingerprint is part of the run's id: give the same data again, and the run goes on.
+    data : the name or path of a data set; a data set of `from_arrays` and its like; or a graph of DGL, PyTorch
+        Geometric or networkx. By default what the command line takes, Cora. Data in memory is known as `memory:NAME`,
+        and its fingerprint is part of the run's id: give the same data again, and the run goes on.
     results : the store; by default LIPGNN_RESULTS, or the folder `results` where Python works.
     preset, config : values that suit the depth, and a TOML file, as on the command line.
     start_from : a run or model to start from the weights of, whose options hold where no others are given (--from).
