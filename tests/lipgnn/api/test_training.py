@@ -24,13 +24,13 @@ def test_a_run_is_the_same_as_on_the_command_line(program, tmp_path):
 
 
 def test_options_come_from_the_same_places(small, monkeypatch, tmp_path):
-    (tmp_path / "run.toml").write_text('dataset = "planted"\nlr = 0.02\nseed = 3\n')
+    (tmp_path / "run.toml").write_text('dataset = "planted"\nclip = 2.5\nseed = 3\n')
     monkeypatch.setenv("LIPGNN_SEED", "5")
     monkeypatch.setenv("LIPGNN_RESULTS", str(tmp_path / "elsewhere"))
     run = lipgnn.train(config="run.toml", **small)
-    assert (run.spec.dataset, run.spec.lr, run.spec.seed) == ("planted", 0.02, 5)
+    assert (run.spec.dataset, run.spec.clip, run.spec.seed) == ("planted", 2.5, 5)
     assert run.path.parent == tmp_path / "elsewhere" / "runs"
-    numbers = lipgnn.train("planted", results="third", lr=np.float64(0.02), seed=np.int64(5), **small)
+    numbers = lipgnn.train("planted", results="third", clip=np.float64(2.5), seed=np.int64(5), **small)
     assert numbers.id == run.id and numbers.path.parent.parent.name == "third"
 
 
