@@ -76,7 +76,14 @@ os.environ.setdefault("OMP_WAIT_POLICY", "PASSIVE")
 _ROOMS = ("diagnose", "evaluate", "predict", "report", "sweep")
 
 
-class _CallableRoom(ModuleType):
+class _Module(ModuleType):
+    """A module of a class of its own, which other processes still find by its name (cloudpickle knows plain ones)."""
+
+    def __reduce__(self) -> Any:
+        return importlib.import_module, (self.__name__,)
+
+
+class _CallableRoom(_Module):
     """A room that can be called: `lipgnn.report(…)` is the verb, `lipgnn.report.request` a module of the room."""
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
@@ -94,7 +101,7 @@ class _CallableRoom(ModuleType):
         return inspect.signature(self._verb)
 
 
-class _Package(ModuleType):
+class _Package(_Module):
     """This package, which makes some of its rooms callable when they are imported."""
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -50,7 +50,7 @@ LOOKS_INTO = {
     "api": (
         *GROUND,
         *("spec", "network", "tasks", "datasets", "results", "evaluate", "training", "predict", "export", "diagnose"),
-        *("report", "sweep"),
+        *("certify", "report", "sweep"),
     ),
     "guide": GROUND,
     "bench": (*GROUND, "spec", "kernels", "nn", "tasks", "datasets", "results", "training", "diagnose"),

@@ -15,8 +15,11 @@ from lipgnn.catalog import METRICS
 
 if TYPE_CHECKING:
     import pandas
+    import torch
 
-    from lipgnn.tasks import FurtherTable
+    from lipgnn.certify.certificate import Certificate
+    from lipgnn.tasks import FurtherTable, TaskData
+    from lipgnn.tasks.saved import SavedModel
 
 
 @dataclass(frozen=True, eq=False)
@@ -33,6 +36,7 @@ class Evaluation:
     confusion : (C, C) whole numbers, of the true class by the predicted one, test part; None as well.
     attention_entropy : for every layer, where 1 is uniform attention; None for layers without attention.
     tables : what its task alone has to show.
+    certificate : bounds, certified radii and attacks, where they were asked for.
     """
 
     dataset: str
@@ -43,6 +47,7 @@ class Evaluation:
     confusion: np.ndarray | None
     attention_entropy: list[float | None] | None
     tables: dict[str, FurtherTable]
+    certificate: Certificate | None = None
 
     @property
     def test_score(self) -> float | None:
@@ -64,6 +69,8 @@ class Evaluation:
     def _repr_html_(self) -> str:
         words = METRICS[self.metric].words
         parts = [facts_html(f"{words} on {self.dataset}", self.scores.items())]
+        if self.certificate is not None:
+            parts.append(facts_html("certificate", [("verdict", self.certificate.verdict)]))
         if self.classes:
             parts.append(rows_html(list(self.classes[0]), (row.values() for row in self.classes), "test part"))
         return "".join(parts)
@@ -75,6 +82,7 @@ def evaluate(
     *,
     split: str | None = None,
     rotations: bool = False,
+    certify: bool = False,
     device: str = "auto",
     results: Place | None = None,
 ) -> Evaluation:
@@ -86,6 +94,7 @@ def evaluate(
     data : other data of the same shape, in any form that `train` takes; by default what the model was trained on.
     split : another split than the one it was trained on.
     rotations : add the tables of images that are turned and mirrored.
+    certify : certify the test nodes, too, and check that by attack.
     device : auto, cpu, cuda or cuda:K.
     results : the store that ids are looked for in.
 
@@ -108,7 +117,8 @@ def evaluate(
     from lipgnn.evaluate import evaluate as evaluate_saved
     from lipgnn.runtime import choose_device
 
-    found = evaluate_saved(model.saved, dataset, choose_device(device)[0], rotations=rotations)
+    chosen = choose_device(device)[0]
+    found = evaluate_saved(model.saved, dataset, chosen, rotations=rotations)
     return Evaluation(
         dataset.name,
         found.metric,
@@ -118,4 +128,11 @@ def evaluate(
         None if found.confusion is None else np.array(found.confusion),
         found.attention_entropy,
         found.tables,
+        _certificate(model.saved, dataset, chosen) if certify else None,
     )
+
+
+def _certificate(saved: SavedModel, dataset: TaskData, device: torch.device) -> Certificate:
+    from lipgnn.certify import certify
+
+    return certify(saved, dataset, device)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Collection, Sequence
 from typing import Any
 
 import numpy as np
 
-from lipgnn.api.arrays import PARTS, Masks, from_arrays, to_array
+from lipgnn.api.arrays import PARTS, Masks, from_arrays, from_scipy, to_array
 from lipgnn.datasets import Source
 from lipgnn.errors import DataError
 
@@ -101,7 +102,7 @@ def from_pyg(
             f"A {type(data).__name__} without one edge_index cannot be used.",
             "Give a homogeneous Data: of several types, data.to_homogeneous(); of adj_t, ToEdgeIndex.",
         )
-    lost = {name for name in ("edge_weight", "edge_attr") if getattr(data, name, None) is not None}
+    lost = {one for one in ("edge_weight", "edge_attr") if getattr(data, one, None) is not None}
     _refuse_lost(lost, ignore, "attribute")
 
     def found(value: Any) -> Any:
@@ -200,8 +201,6 @@ def as_data(data: Any, features: Any = None) -> str | Source:
     if hasattr(data, "adjacency") and hasattr(data, "is_directed"):
         return from_networkx(data, **own)
     if hasattr(data, "tocoo"):
-        from lipgnn.api.arrays import from_scipy
-
         return from_scipy(data, features)
     if isinstance(data, np.ndarray | list | tuple) or hasattr(data, "detach"):
         return from_arrays(data, features)
@@ -212,8 +211,6 @@ def as_data(data: Any, features: Any = None) -> str | Source:
 
 
 def _with_features(source: Source, features: Any) -> Source:
-    import dataclasses
-
     return dataclasses.replace(source, features=from_arrays([], features).features)
 
 

@@ -8,8 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 from lipgnn.api.display import facts_html
 from lipgnn.api.libraries import as_data
-from lipgnn.api.places import Place, store_at
+from lipgnn.api.places import Place, data_of, store_at
+from lipgnn.api.run import Run
 from lipgnn.datasets import Source
+from lipgnn.errors import UsageError
 
 if TYPE_CHECKING:
     from lipgnn.network.deep import DeepGNN
@@ -105,9 +107,9 @@ class Model:
         from lipgnn.predict.prediction import predict
         from lipgnn.runtime import choose_device
 
+        if graph is None and features is not None:
+            raise UsageError("Features are of the nodes of a graph, and there is none.", "Give the graph, too.")
         if graph is None and self.data is not None:
-            from lipgnn.api.places import data_of
-
             data = data_of(self.spec, self.data)
         else:
             asked = None if graph is None else as_data(graph, features)
@@ -164,12 +166,14 @@ def load(model: Any, *, results: Place | None = None) -> Model:
     """
     if isinstance(model, Model):
         return model
-    if hasattr(model, "model") and hasattr(model, "result"):
+    if isinstance(model, Run):
         return model.model
     return Model(store_at(results).find_model(os.fspath(model)))
 
 
-def predict(model: Any, graph: Any = None, features: Any = None, *, results: Place | None = None, **further: Any):
+def predict(
+    model: Any, graph: Any = None, features: Any = None, *, results: Place | None = None, **further: Any
+) -> Prediction:
     """`load(model).predict(graph, features, …)`: the probabilities of all classes for every node of a graph.
 
     Parameters

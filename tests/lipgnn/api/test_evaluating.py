@@ -16,6 +16,12 @@ def test_scores_are_those_of_the_run(run):
     assert f"{run.test_score:.4f}" in repr(found) and found._repr_html_().count("<table>") == 2
 
 
+def test_a_certificate_is_added_if_asked_for(run):
+    found = lipgnn.evaluate(run, certify=True)
+    assert found.certificate.attack["flipped"] == 0 and run.evaluate().certificate is None
+    assert found.certificate.verdict.split()[0] in found._repr_html_()
+
+
 def test_other_data_and_splits(run, own):
     assert lipgnn.evaluate(run, own).scores == run.evaluate().scores
     assert lipgnn.evaluate(run, split="random:0:10:10").confusion.sum() == 400 - 4 * 20

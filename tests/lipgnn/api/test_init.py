@@ -3,6 +3,7 @@
 import doctest
 import importlib.util
 import inspect
+import pickle
 import subprocess
 import sys
 import warnings
@@ -45,6 +46,12 @@ assert callable(diagnose) and callable(sweep)
 """
     done = subprocess.run([sys.executable, "-W", "error", "-c", code], capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
+
+
+def test_other_processes_are_handed_the_package_and_its_rooms_by_name():
+    """As by cloudpickle, which Ray, Dask and joblib use for functions of a notebook."""
+    for module in (lipgnn, lipgnn.report, lipgnn.evaluate):
+        assert pickle.loads(pickle.dumps(module)) is module
 
 
 def test_a_room_that_is_no_verb_cannot_be_called():

@@ -4,7 +4,7 @@ import torch
 
 import lipgnn
 from lipgnn.datasets import load as load_data
-from lipgnn.errors import DataError
+from lipgnn.errors import DataError, UsageError
 from lipgnn.runtime import dgl
 
 
@@ -53,6 +53,8 @@ def test_batches_and_radii_are_passed_on(run):
 def test_features_that_do_not_fit_are_refused(run):
     with pytest.raises(DataError, match="takes 32 features"):
         run.predict([[0, 1], [1, 2]], np.ones((3, 31)))
+    with pytest.raises(UsageError, match="there is none"):
+        run.predict(features=np.ones((400, 32)))
     with pytest.raises(DataError, match="brings its features along"):
         run.predict("planted", np.ones((400, 32)))
 
