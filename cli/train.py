@@ -26,14 +26,12 @@ from cli.signals import StopRequest
 from cli.train_view import announce, show_sources, status, summarize
 from lipgnn.catalog import METRICS, cautions
 from lipgnn.errors import UsageError
-from lipgnn.files import sha256
 from lipgnn.results.labels import add_labels, check_label
 from lipgnn.results.recordings import RECORDS
 from lipgnn.results.store import Store
 from lipgnn.spec.learning import learning_cautions
-from lipgnn.spec.run import HOW, RunSpec
+from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import Resolved, resolve, unknown_variables
-from lipgnn.spec.start import model_start
 from lipgnn.training.distributed.surroundings import find_place
 
 if TYPE_CHECKING:
@@ -144,11 +142,9 @@ def _starting_model(
             raise UsageError(f"--from says where a run starts, and --{name} {value} says another.", "Give one of them.")
     path = store.find_model(reference)
 
-    from lipgnn.tasks.saved import load_model
+    from lipgnn.tasks.saved import options_from
 
-    values = load_model(path).spec.to_dict()
-    kept = {name: value for name, value in values.items() if value is not None and name not in (*HOW, "finetune")}
-    return path, ({**kept, "start": model_start(sha256(path.read_bytes()))}, f"model {path}")
+    return path, options_from(path)
 
 
 def _take_part(spec: RunSpec, store: Store, orders: dict[str, Any]) -> int:

@@ -21,6 +21,9 @@ class LipgnnError(Exception):
         super().__init__(message)
         self.message = message
         self.hint = hint
+        if hint and hasattr(self, "add_note"):
+            # Tracebacks show it, from Python 3.11 on.
+            self.add_note(hint)
 
 
 class RunFailed(LipgnnError):

@@ -1,4 +1,4 @@
-"""A trained model as a folder to hand on: weights, specification, a card that says what it is, lines that use it."""
+"""A trained model as a folder to hand on: weights, options, a card that says what it is, and lines that use it."""
 
 from __future__ import annotations
 

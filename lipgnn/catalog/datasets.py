@@ -254,6 +254,9 @@ _BY_FOLDER = {entry.folder: entry for entry in DATASETS.values() if isinstance(e
 DIRECTIONS = {":undirected": False, ":directed": True}
 """Behind the name or path of a data set: every edge in both directions, or only as it is listed."""
 
+MEMORY = "memory:"
+"""Before the name of a data set that was given from Python: it is in no file, and can only be given again."""
+
 
 FEATURE_FORMS: dict[str, Entry] = {
     "raw": Entry("features as they are given"),

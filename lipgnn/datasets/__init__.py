@@ -10,7 +10,7 @@ import dataclasses
 import os
 from pathlib import Path
 
-from lipgnn.catalog import DATASETS, split_direction
+from lipgnn.catalog import DATASETS, MEMORY, split_direction
 from lipgnn.datasets.dataset import Dataset, prepare
 from lipgnn.datasets.formats import detect
 from lipgnn.datasets.formats.npz import write_npz
@@ -22,7 +22,7 @@ from lipgnn.datasets.prepare import fingerprint, prepare_edges
 from lipgnn.datasets.source import Source, Split, damaged
 from lipgnn.datasets.splits import choose
 from lipgnn.datasets.statistics import describe
-from lipgnn.errors import UsageError
+from lipgnn.errors import DataError, UsageError
 
 __all__ = [
     "Dataset",
@@ -87,6 +87,12 @@ def read(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None) 
         source = read(plain, data_dir=data_dir)
         suffix = os.fspath(name_or_path).removeprefix(plain)
         return dataclasses.replace(source, name=source.name + suffix, directed=directed)
+    if str(name_or_path).startswith(MEMORY):
+        name = str(name_or_path).removeprefix(MEMORY)
+        raise DataError(
+            f"Data set {name_or_path!r} was given from Python and is in no file.",
+            f"Give it again from Python, or save it there with lipgnn.save(data, {f'{name}.npz'!r}) and use that file.",
+        )
     if name_or_path in GENERATED:
         return GENERATED[name_or_path]()
     family, colon, _ = str(name_or_path).partition(":")

@@ -99,7 +99,7 @@ def saved_subject(path: Path, *, initial: bool = False) -> Subject:
     saved = load_model(path)
     dataset = data_for(saved)
     if initial:
-        return Subject(_first_network(saved.spec, dataset), saved.spec, dataset, path, INITIAL)
+        return Subject(first_network(saved.spec, dataset), saved.spec, dataset, path, INITIAL)
     return Subject(saved.network, saved.spec, dataset, path, TRAINED)
 
 
@@ -108,10 +108,11 @@ def new_subject(spec: RunSpec) -> Subject:
     from lipgnn.tasks import load
 
     dataset = load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
-    return Subject(_first_network(spec, dataset), spec, dataset, None, INITIAL)
+    return Subject(first_network(spec, dataset), spec, dataset, None, INITIAL)
 
 
-def _first_network(spec: RunSpec, dataset: TaskData) -> DeepGNN:
+def first_network(spec: RunSpec, dataset: TaskData) -> DeepGNN:
+    """The network that the training of a run begins with."""
     from lipgnn.runtime import seed_all
     from lipgnn.tasks import find_task
 

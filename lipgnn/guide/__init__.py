@@ -13,7 +13,12 @@ from lipgnn.catalog import check_name
 # In the order in which a newcomer meets them.
 TOPICS = (
     "first-run",
+    "student",
+    "engineer",
+    "teacher",
+    "python",
     "your-data",
+    "predict",
     "depth",
     "heads",
     "paths",

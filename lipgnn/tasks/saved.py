@@ -18,9 +18,10 @@ from safetensors.torch import save as tensors_to_bytes
 
 from lipgnn.catalog import find_task
 from lipgnn.errors import DataError, UsageError
-from lipgnn.files import write_atomic
+from lipgnn.files import sha256, write_atomic
 from lipgnn.network.deep import DeepGNN
-from lipgnn.spec.run import RunSpec
+from lipgnn.spec.run import HOW, RunSpec
+from lipgnn.spec.start import model_start
 from lipgnn.tasks.task import TaskData
 
 SCHEMA = 2
@@ -102,6 +103,16 @@ def load_model(path: Path) -> SavedModel:
     network = make()
     network.load_state_dict(weights)
     return SavedModel(network.eval(), spec, fingerprint, described["task"], shape, class_names)
+
+
+def options_from(path: Path) -> tuple[dict[str, Any], str]:
+    """The options of a run that goes on from the weights of a model file, and where they come from.
+
+    They are the `base` of `lipgnn.spec.sources.resolve`; errors are those of `load_model`.
+    """
+    values = load_model(path).spec.to_dict()
+    kept = {name: value for name, value in values.items() if value is not None and name not in (*HOW, "finetune")}
+    return {**kept, "start": model_start(sha256(path.read_bytes()))}, f"model {path}"
 
 
 def _shape(sizes: Any) -> tuple[int, ...]:

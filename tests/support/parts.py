@@ -7,12 +7,19 @@ tex` runs them alone, and fails where one of these two is missing.
 import shutil
 from importlib.util import find_spec
 
+
+def _both(names):
+    """Whether several modules can be found."""
+    return all(map(find_spec, names.split()))
+
+
 # Every part: how it is looked for, the names of which one must be found, and what is said where none is.
 PARTS = {
     "ray": (find_spec, ("ray",), 'Ray is not installed: pip install "lipgnn[ray]"'),
     "submitit": (find_spec, ("submitit",), 'submitit is not installed: pip install "lipgnn[slurm]"'),
     "triton": (find_spec, ("triton",), 'Triton is not installed: pip install "lipgnn[triton]"'),
     "pyarrow": (find_spec, ("pyarrow",), 'pyarrow is not installed: pip install "lipgnn[parquet]"'),
+    "nbclient": (_both, ("nbclient ipykernel",), "nbclient and ipykernel are not installed"),
     "chromium": (shutil.which, ("chromium", "chromium-browser"), "chromium is not installed"),
     "tex": (shutil.which, ("pdflatex", "tectonic"), "neither pdflatex nor tectonic is installed"),
 }

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
-from lipgnn.report.figures.canvas import Canvas
+from lipgnn.report.figures.canvas import Canvas, content_of
 from lipgnn.report.figures.panel import Panel, Point, Series
 from lipgnn.report.figures.style import in_print
 from lipgnn.report.table.cells import Table
 from lipgnn.results.rows import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Sheet
 
 
 class Figure(Protocol):
@@ -74,9 +77,15 @@ def draw(figure: Figure, panels: Sequence[Panel], value: str, suffix: str, metri
     the content of the file; the same data gives the same bytes.
     """
     with in_print(type(figure).__name__.lower()):
+        return content_of(sheet_of(figure, panels, value, metrics), suffix)
+
+
+def sheet_of(figure: Figure, panels: Sequence[Panel], value: str, metrics: Collection[str] = ()) -> Sheet:
+    """The same as an object of matplotlib."""
+    with in_print(type(figure).__name__.lower()):
         canvas = Canvas(panels, value, metrics, same_height=figure.same_height)
         figure.draw(canvas, panels)
-        return canvas.content(suffix)
+        return canvas.sheet
 
 
 def rows_of(figure: Figure, panels: Sequence[Panel]) -> list[dict[str, Any]]:

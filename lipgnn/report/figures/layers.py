@@ -10,6 +10,7 @@ from lipgnn.report.figures.style import COLOURS, HEIGHT, LINES, WIDTH, in_print
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
 
 # Title, whether its axis is logarithmic, and what is drawn: a column of a profile and what it is called.
 PANELS = (
@@ -32,6 +33,12 @@ def draw_layers(rows: Sequence[Mapping[str, Any]], title: str, suffix: str) -> b
     the content of the file; the same rows give the same bytes.
     """
     with in_print("layers"):
+        return content_of(layers_sheet(rows, title), suffix)
+
+
+def layers_sheet(rows: Sequence[Mapping[str, Any]], title: str) -> Figure:
+    """The same as an object of matplotlib."""
+    with in_print("layers"):
         from matplotlib.figure import Figure
 
         figure = Figure(figsize=(2 * WIDTH, 2 * HEIGHT), layout="constrained")
@@ -40,7 +47,7 @@ def draw_layers(rows: Sequence[Mapping[str, Any]], title: str, suffix: str) -> b
             axes.set_title(name, fontsize="medium")
             axes.set_xlabel("layer")
             _draw_curves(axes, rows, curves, decades=decades)
-        return content_of(figure, suffix)
+        return figure
 
 
 def _draw_curves(axes: Axes, rows: Sequence[Mapping[str, Any]], curves: Mapping[str, str], *, decades: bool) -> None:

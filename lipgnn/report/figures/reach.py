@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from lipgnn.report.figures.canvas import Canvas
-from lipgnn.report.figures.figure import Figure, draw
+from lipgnn.report.figures.figure import Figure, draw, sheet_of
 from lipgnn.report.figures.panel import Panel, Point, Series, labels, panels_by_column
 from lipgnn.report.figures.style import look
 from lipgnn.report.recorded import shares_of
@@ -16,6 +16,9 @@ from lipgnn.report.table.cells import Cell, Table
 from lipgnn.report.table.statistics import mean, sample_std
 from lipgnn.results.recordings import REACH
 from lipgnn.results.rows import Results
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as Sheet
 
 
 class Reach(Figure):
@@ -56,12 +59,21 @@ def draw_reach(distances: Sequence[Mapping[str, Any]], title: str, suffix: str) 
     -------
     the content of the file; the same numbers give the same bytes.
     """
+    return draw(Reach(), [_panel_of(distances, title)], REACH[0], suffix)
+
+
+def reach_sheet(distances: Sequence[Mapping[str, Any]], title: str) -> Sheet:
+    """The same as an object of matplotlib."""
+    return sheet_of(Reach(), [_panel_of(distances, title)], REACH[0])
+
+
+def _panel_of(distances: Sequence[Mapping[str, Any]], title: str) -> Panel:
     named = {"network": "share", "averaging over neighbours alone": "walk"}
     series = [
         Series(label, [Point(row["distance"], row[key]) for row in distances if row[key] is not None])
         for label, key in named.items()
     ]
-    return draw(Reach(), [Panel(title, series)], REACH[0], suffix)
+    return Panel(title, series)
 
 
 def _points(cell: Cell, results: Results) -> list[Point]:
