@@ -24,6 +24,7 @@ TOPICS = (
     "diagnose",
     "speed",
     "gpu",
+    "workers",
     "memsgd",
     "results-and-files",
     "faults",
