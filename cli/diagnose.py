@@ -88,7 +88,7 @@ Examples:
     help="Draw the numbers into this file: .png, .svg or .pdf.",
 )
 @preset_option
-@spec_options_but("init", "reach")
+@spec_options_but("init", "reach", "workers")
 @config_option
 @results_option
 @json_option

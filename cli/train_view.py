@@ -1,4 +1,4 @@
-"""What `lipgnn train` shows of a run: its beginning, its epochs and its result."""
+"""How `lipgnn train` shows a run: what begins, how it goes, and what came of it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def announce(event: Started) -> None:
-    """What a run is and where it is computed, and what a reader should know of it."""
+    """Say what begins, and what a reader should know of it."""
     console.note(_opening(event))
     for text in filter(None, (event.note, event.caution)):
         console.note(f"Note: {text}")
@@ -64,7 +64,7 @@ def _expected_memory(memory: MemoryPlan) -> str:
 
 
 def status(event: Epoch, epochs: int) -> str:
-    """A line about an epoch."""
+    """An epoch in one line."""
     return (
         f"epoch {event.epoch:>{len(str(epochs))}}/{epochs}  loss {event.train_loss:.4f}  "
         f"train {event.train_score:.3f}  val {event.val_score:.3f}  grad {event.grad_norm:.2g}"
@@ -72,7 +72,7 @@ def status(event: Epoch, epochs: int) -> str:
 
 
 def show_sources(resolved: Resolved) -> None:
-    """A line for every value of a run, and where it came from."""
+    """Every value of a run, and where it came from."""
     for name, value in resolved.spec.to_dict().items():
         console.note(f"{name} = {value}  ({resolved.sources[name]})")
 

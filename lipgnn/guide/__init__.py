@@ -29,6 +29,7 @@ TOPICS = (
     "diagnose",
     "speed",
     "gpu",
+    "workers",
     "memsgd",
     "results-and-files",
     "faults",

@@ -1,26 +1,36 @@
+from types import SimpleNamespace
+
 import pytest
 
-from cli.train_view import show_sources, status, summarize
-from lipgnn.spec.run import RunSpec
-from lipgnn.spec.sources import resolve
-from lipgnn.training.selection import Epoch
+from cli.train_view import announce, summarize
 
 
-def test_a_line_about_an_epoch_has_room_for_the_last():
-    epoch = Epoch(7, 1.5, 0.25, 1.0, 0.5, 0.5, grad_norm=0.125, lr=0.1, best_epoch=7, seconds=1.0)
-    assert status(epoch, 200).startswith("epoch   7/200  loss ")
+@pytest.fixture
+def shown(capsys, result_row, tmp_path):
+    def show(**values):
+        row = {**result_row(**values), "diverged_at": None}
+        summarize(row, "accuracy", tmp_path)
+        out, err = capsys.readouterr()
+        return out + err
+
+    return show
 
 
-def test_every_value_is_shown_with_its_source(capsys):
-    show_sources(resolve({"layers": "7"}, {"LIPGNN_LR": "0.5"}))
+def test_a_summary_says_what_workers_sent(shown):
+    text = shown(workers=2, batch_size=8, sent_mb=1.5, dense_mb=50.0)
+    assert "1.5 MB, 3.0% of all gradients" in text
+    (line,) = [line for line in text.splitlines() if "workers" in line]
+    assert line.split()[1:3] == ["workers", "2"]
+
+
+def test_nothing_is_said_of_traffic_where_there_is_none(shown):
+    assert "sent" not in shown(sent_mb=None, dense_mb=None)
+
+
+def test_what_begins_comes_with_its_note_and_its_caution(capsys, small_spec):
+    memory = SimpleNamespace(notable=False, recompute_every=0)
+    said = {"note": "Bits differ.", "caution": "Norms differ.", "memory": memory, "spec": small_spec}
+    known = dict.fromkeys(("run_id", "device", "device_reason", "kernel", "kernel_reason"), "x")
+    announce(SimpleNamespace(**said, **known, parameters=1, resumed_epoch=3))
     err = capsys.readouterr().err
-    assert "layers = 7  (flag)" in err and "lr = 0.5  (environment)" in err
-
-
-@pytest.mark.parametrize("status_, next_", [("done", "lipgnn evaluate abcdefabcdef"), ("diverged", "--lr")])
-def test_the_summary_ends_with_what_to_type_next(result_row, capsys, tmp_path, status_, next_):
-    row = result_row(**RunSpec(layers=3).to_dict(), run_id="abcdefabcdef", status=status_)
-    summarize({**row, "diverged_at": "output of layer 2"}, "accuracy", tmp_path)
-    out, err = capsys.readouterr()
-    assert "3 layers" in out and "abcdefabcdef" in out and "per epoch" in out
-    assert next_ in err and f"--results {tmp_path}" in err
+    assert "Note: Bits differ." in err and "Note: Norms differ." in err and "going on after epoch 3" in err
