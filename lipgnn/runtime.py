@@ -12,6 +12,7 @@ import os
 import platform
 import signal
 import sys
+import traceback
 import weakref
 from collections.abc import Callable, Iterator
 from types import ModuleType
@@ -43,9 +44,9 @@ def _import(name: str) -> ModuleType:
         try:
             return importlib.import_module(name)
         except Exception as error:
-            if name != "dgl" or "graphbolt" not in str(error).lower():
+            if name != "dgl":
                 raise
-            return _dgl_without_graphbolt()
+            return _dgl_without_graphbolt(error)
     # A native library that does not fit surfaces as OSError, FileNotFoundError or AttributeError.
     except Exception as error:
         raise EnvironmentBroken(
@@ -55,11 +56,17 @@ def _import(name: str) -> ModuleType:
         ) from error
 
 
-def _dgl_without_graphbolt() -> ModuleType:
-    """DGL 2.1 beside a torch that its GraphBolt library was not built for: an empty module takes the library's place.
+def _dgl_without_graphbolt(error: Exception) -> ModuleType:
+    """DGL 2.1 beside a torch that its GraphBolt was not built for: an empty module takes the place of GraphBolt.
 
     Nothing here uses GraphBolt, and DGL itself does not where it is not asked to.
+
+    Parameters
+    ----------
+    error : why DGL does not load as it is; raised where GraphBolt is not to blame.
     """
+    if not any("graphbolt" in frame.filename for frame in traceback.extract_tb(error.__traceback__)):
+        raise error
     for name in [name for name in sys.modules if name.partition(".")[0] == "dgl"]:
         del sys.modules[name]
     sys.modules["dgl.graphbolt"] = ModuleType("dgl.graphbolt")

@@ -180,3 +180,21 @@ class TestMembership:
         assert runtime.members_of(graph) is None
         assert runtime.members_of(runtime.dgl.to_block(graph)) is None
         assert runtime.members_of(None) is None
+
+
+@pytest.mark.parametrize("culprit", ["graphbolt", "heart"])
+def test_dgl_is_taken_without_graphbolt_where_that_alone_does_not_load(tmp_path, culprit):
+    """As DGL 2.1 beside a newer torch, the only one for Python 3.12; a package made for the test stands in for it."""
+    package = tmp_path / "dgl"
+    for name in ("graphbolt", "heart"):
+        (package / name).mkdir(parents=True)
+        (package / name / "__init__.py").write_text("import no_such_module" if name == culprit else "beats = True")
+    (package / "__init__.py").write_text("from . import heart, graphbolt")
+    code = (
+        "import sys; sys.path.insert(0, sys.argv[1])\n"
+        "from lipgnn.errors import EnvironmentBroken\n"
+        "try:\n    from lipgnn.runtime import dgl; print(dgl.heart.beats)\n"
+        "except EnvironmentBroken as error:\n    print(error.message)\n"
+    )
+    found = subprocess.run([sys.executable, "-c", code, tmp_path], capture_output=True, text=True, check=True)
+    assert ("True" if culprit == "graphbolt" else "No module named 'no_such_module'") in found.stdout
