@@ -96,8 +96,9 @@ def command(
         console.print_json({**summary, **({"output": str(output)} if output else {}), **predictions})
     elif output:
         _show(summary, found, f"{chosen} ({reason})", output)
-        words = ["lipgnn", "export", model, "-o", "model", *results_words(results)]
-        console.print_next(shlex.join(words))
+        if not Path(model).is_file():
+            words = ["lipgnn", "export", model, "-o", f"model-{path.parent.name}", *results_words(results)]
+            console.print_next(shlex.join(words))
     else:
         click.echo(to_csv(found), nl=False)
     return 0

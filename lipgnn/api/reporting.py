@@ -87,9 +87,10 @@ class Table:
         Examples
         --------
         >>> import lipgnn
-        >>> grid = lipgnn.sweep("planted", layers=[2, 4], norm=["none", "lip"], epochs=2, jobs=1)
-        >>> figure = grid.report().figure("depth")
-        >>> figure.savefig("depth.pdf")
+        >>> for layers in (2, 4):
+        ...     run = lipgnn.train("planted", layers=layers, epochs=2)
+        >>> table = lipgnn.report(rows="norm", cols="layers", where={"dataset": "planted", "epochs": 2})
+        >>> table.figure("depth").savefig("depth.pdf")
         """
         request = self.found.request
         chosen = name or (STUDY_FIGURE if request.study else "depth")
