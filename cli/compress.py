@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli import console
+from cli.completion import complete_runs
 from cli.compress_view import as_dict, show_curve, show_one, to_csv
 from cli.options import debug_option, device_option, json_option, results_option, results_words
 from cli.outputs import OutputFile
@@ -36,7 +37,7 @@ Examples:
 
 
 @click.command("compress", epilog=EPILOG)
-@click.argument("model", metavar="RUN|FILE")
+@click.argument("model", metavar="RUN|FILE", shell_complete=complete_runs)
 @click.option(
     "--shared-dim",
     "widths",

@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from cli import console
+from cli.completion import complete_runs
 from cli.diagnose_view import show_diagnosis, show_epochs, write_files
 from cli.options import (
     GroupedCommand,
@@ -40,7 +41,7 @@ Examples:
 
 
 @click.command("diagnose", cls=GroupedCommand, epilog=EPILOG)
-@click.argument("reference", metavar="[RUN|FILE]", required=False)
+@click.argument("reference", metavar="[RUN|FILE]", required=False, shell_complete=complete_runs)
 @click.option(
     "--init",
     is_flag=False,

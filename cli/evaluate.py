@@ -11,6 +11,7 @@ import click
 from cli import console
 from cli.attention import check_figure, draw, figure_options
 from cli.certificate import certificate_of, certify_arguments, certify_options, show_certificate
+from cli.completion import complete_runs
 from cli.options import debug_option, device_option, json_option, results_option
 from lipgnn.catalog import METRICS
 from lipgnn.results.store import Store
@@ -26,7 +27,7 @@ Examples:
 
 
 @click.command("evaluate", epilog=EPILOG)
-@click.argument("model", metavar="RUN|FILE")
+@click.argument("model", metavar="RUN|FILE", shell_complete=complete_runs)
 @click.option("--dataset", metavar="NAME", help="Evaluate on another data set of the same shape.")
 @click.option("--split", metavar="NAME", help="Evaluate on another split than the one it was trained on.")
 @device_option

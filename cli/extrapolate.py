@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from cli import console
+from cli.completion import complete_runs
 from cli.extrapolate_view import FIGURES, picture, show, to_csv
 from cli.options import debug_option, device_option, json_option, results_option, results_words
 from cli.outputs import OutputFile, check_picture
@@ -30,7 +31,7 @@ Examples:
 
 
 @click.command("extrapolate", epilog=EPILOG)
-@click.argument("model", metavar="RUN|FILE")
+@click.argument("model", metavar="RUN|FILE", shell_complete=complete_runs)
 @click.option(
     "--prefix",
     required=True,

@@ -16,8 +16,8 @@ from cli.streams import unbroken_streams
 from lipgnn.errors import Interrupted, LipgnnError, RunFailed, UsageError, unknown_name
 
 COMMANDS = (
-    *("train", "evaluate", "predict", "export", "extrapolate", "compress", "diagnose", "sweep", "report", "bench"),
-    *("datasets", "env", "guide"),
+    *("train", "evaluate", "predict", "export", "extrapolate", "compress", "diagnose", "sweep", "report", "runs"),
+    *("bench", "datasets", "env", "guide", "completion"),
 )
 
 # What is wrong with the path itself, and not with the disk.

@@ -8,8 +8,9 @@ from pathlib import Path
 from typing import Any
 
 import click
+from click.shell_completion import CompletionItem
 
-from lipgnn.catalog import Entry
+from lipgnn.catalog import DATASETS, Entry
 from lipgnn.spec.options import GROUPS, default_of, type_of
 from lipgnn.spec.presets import PRESETS
 from lipgnn.spec.run import FIELDS
@@ -30,12 +31,23 @@ class GroupedOption(click.Option):
     ----------
     group : one of GROUPS.
     entries : what may be chosen, with descriptions; empty where nothing needs one.
+    names : what a shell completes, in a list the last value.
     """
 
-    def __init__(self, *args: Any, group: str, entries: Mapping[str, Entry], **kwargs: Any):
+    def __init__(
+        self, *args: Any, group: str, entries: Mapping[str, Entry], names: Iterable[str] | None = None, **kwargs: Any
+    ):
         super().__init__(*args, **kwargs)
         self.group = group
         self.entries = entries
+        self.names = tuple(entries if names is None else names)
+
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """The names that begin so, or else files."""
+        before, comma, last = incomplete.rpartition(",")
+        described = ((name, getattr(self.entries.get(name), "description", None)) for name in self.names)
+        found = [CompletionItem(f"{before}{comma}{n}", help=text) for n, text in described if n.startswith(last)]
+        return found or [CompletionItem(incomplete, type="file")]
 
 
 class GroupedCommand(click.Command):
@@ -97,12 +109,14 @@ def _options_of_fields(command: Command, fields: Mapping[str, Field], *, lists: 
         flags = [f"--{name.replace('_', '-')}"]
         flags += ["--seeds"] if lists and name == "seed" else []
         catalogs = field.metadata.get("names") or [field.metadata.get("catalog", {})]
+        completed = DATASETS if name == "dataset" else field.metadata.get("choices")
         command = click.option(
             *flags,
             name,
             cls=GroupedOption,
             group=field.metadata["group"],
             entries={name: entry for catalog in catalogs for name, entry in catalog.items()},
+            names=completed,
             default=None,
             metavar=_metavar(field) + (",…" if lists else ""),
             help=f"{field.metadata['help']}  [default: {default_of(field)}]",
@@ -152,6 +166,17 @@ def results_option(command: Command) -> Command:
         show_default=True,
         show_envvar=True,
         help="The store: the folder of the runs and of results.csv.",
+    )(command)
+
+
+def tag_option(command: Command) -> Command:
+    """`--tag TAG`, of commands that compute runs."""
+    return click.option(
+        "--tag",
+        "tags",
+        multiple=True,
+        metavar="TAG",
+        help="Give the run this tag, to find it with `lipgnn runs --tag TAG`; this may be repeated.",
     )(command)
 
 

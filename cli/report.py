@@ -27,6 +27,7 @@ if TYPE_CHECKING:
 EPILOG = """\b
 Examples:
   lipgnn report
+  lipgnn report --sweep last
   lipgnn report --rows norm --cols dataset,missing --best layers --published
   lipgnn report --where lr=0.005 --compare none -o table.tex
   lipgnn report --figure depth -o depth.pdf --figure-data
@@ -55,6 +56,8 @@ class Names(click.ParamType):
     "--scale", metavar="[small|paper]", help="Take the study at this scale.  [default: the first that has results]"
 )
 @click.option("--protocol", metavar="NAME", help="Take the study by this protocol.  [default: its first]")
+@click.option("--sweep", metavar="[last|NAME]", help="Take only the runs of this sweep; last is the one begun last.")
+@click.option("--tag", "tags", multiple=True, metavar="TAG", help="Take only runs with this tag; this may be repeated.")
 @click.option(
     "--rows", type=Names(), help="Make the rows of these fields.  [default: model, norm, as far as they vary]"
 )

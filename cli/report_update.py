@@ -17,8 +17,8 @@ from lipgnn.files import write_atomic
 # The parameters of `report` that a command in a page may have: those that choose what is printed. A page may come from
 # anybody, so none of them writes.
 PRINTING = (
-    *("sources", "results", "study", "scale", "protocol", "rows", "cols", "value", "over", "best", "where", "sort"),
-    *("bold", "underline", "compare", "published", "form", "as_json"),
+    *("sources", "results", "study", "scale", "protocol", "sweep", "tags", "rows", "cols", "value", "over", "best"),
+    *("where", "sort", "bold", "underline", "compare", "published", "form", "as_json"),
 )
 
 

@@ -11,7 +11,15 @@ from typing import Any
 import click
 
 from cli import console
-from cli.options import GroupedCommand, debug_option, json_option, list_options, preset_option, results_option
+from cli.options import (
+    GroupedCommand,
+    debug_option,
+    json_option,
+    list_options,
+    preset_option,
+    results_option,
+    tag_option,
+)
 from cli.signals import StopRequest
 from cli.sweep_plan import show_plan
 from cli.sweep_view import SweepView, show_summary
@@ -90,6 +98,8 @@ EXIT_FAILURES = 3
     metavar="N",
     help="Write a checkpoint after so many epochs.",
 )
+@click.option("--name", metavar="NAME", help="Call the sweep so, for `lipgnn report --sweep NAME`.")
+@tag_option
 @results_option
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress, only failures and the summary.")

@@ -10,6 +10,7 @@ from pathlib import Path
 from cli import console
 from cli.options import results_words
 from cli.progress import LiveLines
+from lipgnn.results.sweeps import LAST
 from lipgnn.spec.run import FIELDS
 from lipgnn.spec.study import Choice
 from lipgnn.sweep.engines.events import Ended, Event, Progress
@@ -103,4 +104,5 @@ def show_summary(summary: Summary, results: Path, choice: Choice | None) -> None
     elif summary.failed:
         console.print_next(f"{again} --retry failed")
     else:
-        console.print_next(shlex.join(["lipgnn", "report", *(choice.words() if rows else []), *results_words(results)]))
+        own = choice.words() if rows else ["--sweep", LAST]
+        console.print_next(shlex.join(["lipgnn", "report", *own, *results_words(results)]))

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import os
 import shlex
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -19,11 +21,13 @@ from cli.options import (
     results_option,
     results_words,
     spec_options,
+    tag_option,
 )
 from cli.progress import EpochProgress
 from cli.signals import StopRequest
 from lipgnn.catalog import METRICS, MODELS, cautions, task_of
 from lipgnn.errors import UsageError
+from lipgnn.results.labels import add_labels, check_labels
 from lipgnn.results.recordings import RECORDS
 from lipgnn.results.store import Store
 from lipgnn.spec.run import FIELDS, RunSpec
@@ -61,6 +65,8 @@ The same command again prints the stored result, or goes on where it was interru
     metavar="RUN|FILE",
     help="Start from the weights of a saved model, and take its options where no others are given.",
 )
+@click.option("--name", metavar="NAME", help="Call the run so; other commands find it by this name.")
+@tag_option
 @results_option
 @click.option("--print-config", is_flag=True, help="Print the complete run as TOML, with the source of each value.")
 @click.option(
@@ -83,6 +89,8 @@ def command(
     config: Path | None,
     preset: str | None,
     source: str | None,
+    name: str | None,
+    tags: tuple[str, ...],
     results: Path,
     print_config: bool,
     save_every: int,
@@ -94,6 +102,8 @@ def command(
     **options: Any,
 ) -> int:
     """Train one network and store the result."""
+    labels = {"name": name, "tags": tags}
+    check_labels(**labels)
     flags = {k: v for k, v in options.items() if v is not None}
     model, base = _starting_model(source, Store(results), flags, preset) if source else (None, None)
     resolved = resolve(flags, os.environ, config, preset, base)
@@ -105,7 +115,7 @@ def command(
     if verbose:
         _show_sources(resolved)
     orders = {"save_every": save_every, "record": record, "force": force, "model": model}
-    result = _run(resolved, Store(results), orders, quiet=quiet, verbose=verbose)
+    result = _run(resolved, Store(results), orders, quiet=quiet, verbose=verbose, labels=labels)
     if as_json:
         console.print_json(result)
     else:
@@ -127,7 +137,9 @@ def _starting_model(
     return path, options_from(path)
 
 
-def _run(resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: bool, verbose: bool) -> dict[str, Any]:
+def _run(
+    resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: bool, verbose: bool, labels: dict[str, Any]
+) -> dict[str, Any]:
     """Train with progress on stderr; returns the result."""
     from lipgnn.tasks import load
     from lipgnn.tasks.typed import unused_types
@@ -138,17 +150,25 @@ def _run(resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: boo
     dataset = load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
     if not quiet and (caution := unused_types(spec, dataset)):
         console.note(f"Note: {caution}")
-    return follow(spec, dataset, store, orders, quiet=quiet, verbose=verbose)
+    return follow(spec, dataset, store, orders, quiet=quiet, verbose=verbose, labels=labels)
 
 
 def follow(
-    spec: RunSpec, dataset: TaskData, store: Store, orders: dict[str, Any], *, quiet: bool, verbose: bool = False
+    spec: RunSpec,
+    dataset: TaskData,
+    store: Store,
+    orders: dict[str, Any],
+    *,
+    quiet: bool,
+    verbose: bool = False,
+    labels: Mapping[str, Any] = MappingProxyType({}),
 ) -> dict[str, Any]:
     """The result of a run, which is told of on the way.
 
     Parameters
     ----------
     orders : further arguments of `lipgnn.training.loop.train`.
+    labels : name and tags of the run, which it has from its beginning on.
     """
     from lipgnn.files import ensure_writable
 
@@ -162,16 +182,14 @@ def follow(
         for event in train(spec, dataset, store, **orders, should_stop=stop):
             if isinstance(event, Finished):
                 result = event.result
+                add_labels(store.run(result["run_id"]).path, **labels)
             elif isinstance(event, Started):
                 ran = True
+                add_labels(store.run(event.run_id).path, **labels)
                 progress.begin(event.spec.own_epochs)
                 epochs = event.spec.own_epochs
                 if not quiet:
-                    console.note(_opening(event))
-                    if event.note:
-                        console.note(event.note)
-                    if event.memory.notable:
-                        console.note(_expected_memory(event.memory))
+                    _announce(event)
             else:
                 progress.update(event.epoch, _status(event, epochs))
     if not ran and not quiet:
@@ -180,6 +198,14 @@ def follow(
         without, anew = (" and was computed without recording", " and records") if missed else ("", "")
         console.note(f"This run is already done{without}; its stored result follows (--force computes it anew{anew}).")
     return result
+
+
+def _announce(event: Started) -> None:
+    console.note(_opening(event))
+    if event.note:
+        console.note(event.note)
+    if event.memory.notable:
+        console.note(_expected_memory(event.memory))
 
 
 def _opening(event: Started) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -15,15 +15,18 @@ from lipgnn.report.figures.panel import Panel
 from lipgnn.report.recorded import with_distance, with_growth
 from lipgnn.report.table.beside import add_published, complete_published
 from lipgnn.report.table.cells import Table, build_table, compare, sort_rows
+from lipgnn.report.table.joined import check_one_experiment, further_differences
 from lipgnn.report.table.layout import choose_layout, keep_where
 from lipgnn.report.table.papers import read_papers
 from lipgnn.report.table.values import DISTANCE, GROWTH
 from lipgnn.report.view.page import render_page
-from lipgnn.report.view.printed import Printed, as_printed
+from lipgnn.report.view.printed import Printed, as_printed, differing_words
 from lipgnn.results.archive import results_of_study
 from lipgnn.results.columns import Row
+from lipgnn.results.labels import read_labels
 from lipgnn.results.recordings import record_of
 from lipgnn.results.rows import Results, read_results
+from lipgnn.results.sweeps import find_sweep
 from lipgnn.spec.study import check_within_study, read_study
 
 # In place of the name of a figure: the one that the study has.
@@ -49,6 +52,8 @@ class ReportRequest:
     sources : stores and results.csv files, in place of what `results` has.
     results : a folder of results: its store, and for a study the archive as well.
     study, scale, protocol : the runs of a study that ships, laid out as it says.
+    sweep : only the runs of this sweep, which was begun in `results`; `last` is the one that began last.
+    tags : only runs that have all of these.
     rows, cols : fields that make rows and columns; by default the usual ones, as far as they vary.
     value : the number shown, by default the test score; of a figure of what runs recorded, the array.
     over : fields to average over, by default the seed.
@@ -66,6 +71,8 @@ class ReportRequest:
     study: str | None = None
     scale: str | None = None
     protocol: str | None = None
+    sweep: str | None = None
+    tags: tuple[str, ...] = ()
     rows: tuple[str, ...] | None = None
     cols: tuple[str, ...] | None = None
     value: str | None = None
@@ -143,8 +150,12 @@ def make_report(request: ReportRequest) -> Report:
         # The table behind it only says which runs belong together.
         drawn = drawn if request.value or record_of(drawn) else recorded
         options["value"] = _DEFAULTS["value"]
-    runs = keep_where(found.rows, merge_conditions(request.where, of_study.get("where", ())))
+    runs = keep_where(_wanted(found, request), merge_conditions(request.where, of_study.get("where", ())))
     table = _table(runs, found, options)
+    if request.study is None:
+        # A study says itself what its runs are, and that they belong together.
+        check_one_experiment(table)
+        table = replace(table, differing=tuple(further_differences(table)))
     if request.published:
         papers = of_study.get("papers", ("",))
         known = [number for number in read_papers() if number.paper.startswith(papers)]
@@ -152,7 +163,29 @@ def make_report(request: ReportRequest) -> Report:
         table = complete_published(table, known) if request.study is not None else table
     if options["sort"]:
         table = sort_rows(table, options["sort"])
-    return Report(request, table, found, _notes(heading, found), figure, drawn)
+    # A picture has no lines below it.
+    differing = [differing_words(table)] if figure is not None and table.differing else []
+    return Report(request, table, found, _notes([*heading, *differing], found), figure, drawn)
+
+
+def _wanted(found: Results, request: ReportRequest) -> list[Row]:
+    """The rows that are of the sweep and have the tags asked for.
+
+    Raises
+    ------
+    UsageError : there is no such sweep, or no row is left.
+    """
+    rows, of = found.rows, []
+    if request.sweep is not None:
+        sweep = find_sweep(request.results, request.sweep)
+        rows, of = [row for row in rows if row["run_id"] in set(sweep.runs)], [f"of sweep {sweep.name!r}"]
+    for tag in request.tags:
+        runs = ((row, found.run(row["run_id"])) for row in rows)
+        rows = [row for row, run in runs if run is not None and tag in read_labels(run.path).tags]
+        of.append(f"with tag {tag!r}")
+    if not rows:
+        raise UsageError(f"No finished run {' and '.join(of)} is among {len(found.rows)}.", "See them: lipgnn runs")
+    return rows
 
 
 def merge_conditions(given: Sequence[str], of_study: Sequence[str]) -> tuple[str, ...]:

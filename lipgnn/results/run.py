@@ -7,6 +7,7 @@ results/runs/<id>/spec.json         what is computed, written when the run begin
                   best.safetensors  the model at the selected epoch
                   gradients.safetensors  what was recorded on the way, if asked for (lipgnn.results.recordings)
                   result.json       written once, when the run is finished; its existence is the only meaning of that
+                  labels.json       its name and tags, if it was given any (lipgnn.results.labels)
                   failure.json      why the last attempt ended, if it failed
 """
 

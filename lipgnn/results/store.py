@@ -16,6 +16,7 @@ from typing import Any
 from lipgnn.errors import DataError, UsageError
 from lipgnn.files import remove_leftovers, to_csv_text, write_atomic
 from lipgnn.results.columns import COLUMNS, OPTIONAL, RUN_ID
+from lipgnn.results.labels import find_named
 from lipgnn.results.run import Run, read_result
 from lipgnn.spec.run import FIELDS
 
@@ -56,7 +57,7 @@ class Store:
         return Run(self.runs_path / run_id)
 
     def find(self, reference: str) -> Run:
-        """The run with this folder, or else the one whose id starts so.
+        """The run with this folder, or else the one whose id starts so or whose name it is.
 
         Raises
         ------
@@ -64,6 +65,8 @@ class Store:
         """
         if os.path.isdir(reference):
             return Run(Path(reference))
+        if (named := find_named(self.runs_path, reference)) is not None:
+            return self.run(named.name)
         known = sorted(path.name for path in self.runs_path.glob("*") if (path / "spec.json").exists())
         matches = [name for name in known if re.fullmatch(r"[0-9a-f]+", reference) and name.startswith(reference)]
         if len(matches) == 1:
@@ -94,6 +97,18 @@ class Store:
                 "Finish the run first: give its train command again.",
             )
         return run.best_path
+
+    def remove(self, run_id: str) -> None:
+        """Delete a run with all its files; results.csv has it until it is rebuilt.
+
+        Raises
+        ------
+        Held : somebody computes it.
+        """
+        run = self.run(run_id)
+        with run.claim():
+            run.clear()
+        os.rmdir(run.path)
 
     def failed(self) -> list[str]:
         """Ids of the runs whose last attempt failed; some may have a result by now."""

@@ -9,7 +9,9 @@ from dataclasses import dataclass, replace
 
 from lipgnn.files import ensure_writable
 from lipgnn.results.archive import add_to_archive
+from lipgnn.results.labels import add_labels
 from lipgnn.results.store import Store
+from lipgnn.results.sweeps import note_sweep
 from lipgnn.runtime import choose_device
 from lipgnn.sweep.engines import Orders, make_engine, remove_dead_sweeps
 from lipgnn.sweep.engines.events import Event
@@ -84,6 +86,7 @@ def execute(
             choose_device(device)
     ensure_writable(request.results)
     remove_dead_sweeps(request.results)
+    note_sweep(request.results, (planned.run_id for planned in prepared.plan.runs), request.name)
     orders = Orders(
         request.results.absolute(),
         means.jobs,
@@ -110,6 +113,15 @@ def _events(
                 else:
                     yield event
     finally:
+        _tag(prepared)
         if choice:
             archive = add_to_archive(results, choice.study, anew=(planned.run_id for planned in prepared.plan.to_run))
     yield replace(summary, archive=archive)
+
+
+def _tag(prepared: Prepared) -> None:
+    """Give the tags of a sweep to its runs, as far as these have been begun."""
+    store = Store(prepared.request.results)
+    for planned in prepared.plan.runs if prepared.request.tags else ():
+        if (run := store.run(planned.run_id)).spec_path.exists():
+            add_labels(run.path, tags=prepared.request.tags)

@@ -11,7 +11,9 @@ from typing import Any
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.results.archive import archive_path, read_all_archives, read_archive
 from lipgnn.results.columns import Row
+from lipgnn.results.labels import check_label
 from lipgnn.results.store import Store
+from lipgnn.results.sweeps import check_sweep_name
 from lipgnn.spec.grid import Grid, read_grid, runs_of
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.study import Choice, check_within_study, read_study
@@ -35,6 +37,8 @@ class SweepRequest:
     force : everything is computed again.
     max_runs : at most so many runs are computed.
     shuffle : the runs are computed in random order.
+    name : what the sweep is called, to report it alone.
+    tags : given to all its runs.
     """
 
     results: Path
@@ -48,6 +52,8 @@ class SweepRequest:
     force: bool = False
     max_runs: int | None = None
     shuffle: bool = False
+    name: str | None = None
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -88,6 +94,10 @@ def prepare(request: SweepRequest, environ: Mapping[str, str], *, only_shown: bo
     UsageError : an unknown name or option, options that exclude each other, or no run at all.
     DataError : the data of a run is not here.
     """
+    if request.name is not None:
+        check_sweep_name(request.name)
+    for tag in request.tags:
+        check_label("tag", tag)
     choice = _chosen_study(request)
     runs, left_out = _runs(request, choice, environ)
     store = Store(request.results)

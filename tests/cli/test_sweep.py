@@ -211,7 +211,7 @@ def test_a_clone_with_the_archived_rows_computes_only_the_rest(invoke, computed,
 def test_options_beside_the_study_are_computed_and_not_archived(invoke, computed, trial, tmp_path):
     code, _, err = invoke(*trial, "--epochs", 2, "--layers", 1, "-q")
     assert (code, len(computed)) == (0, 2)
-    assert "  lipgnn report\n" in err
+    assert "  lipgnn report --sweep last\n" in err
     assert not (tmp_path / "results" / "studies").exists()
 
 
@@ -309,3 +309,27 @@ def test_splits_are_swept_by_range_and_reported_over(invoke):
     assert "paired difference over common split" in out and "n = 3" in out
     code, _, err = invoke("report", "results")
     assert code == 2 and "--over seed,split" in err
+
+
+def test_a_sweep_can_be_named_tagged_and_reported_alone(invoke, computed):
+    small = ("--dataset", "planted", "--hidden", 2, "--heads", 2, "--layers", 3)
+    assert invoke("train", *small, "--epochs", 2, "--name", "first-try", "--tag", "toy")[0] == 0
+    code, _, err = invoke(*GRID, "--name", "grid", "--tag", "paper")
+    assert code == 0 and "lipgnn report --sweep last" in err
+    # The run beside the grid was trained for another time.
+    code, _, err = invoke("report", "--rows", "norm", "--cols", "layers")
+    assert code == 2 and "join different experiments: epochs (2, 3)" in err
+    for words in (("--sweep", "last"), ("--sweep", "grid"), ("--tag", "paper")):
+        code, out, _ = invoke("report", "--rows", "norm", "--cols", "layers", "--json", *words)
+        assert (code, sum(cell["n"] for cell in json.loads(out)["cells"])) == (0, 8)
+    runs = json.loads(invoke("runs", "--tag", "paper", "--json")[1])
+    assert {run["run_id"] for run in runs} == {planned.run_id for planned in computed}
+    assert json.loads(invoke("evaluate", "first-try", "--json")[1])
+    code, _, err = invoke("report", "--tag", "nobody")
+    assert code == 2 and "with tag 'nobody'" in err
+
+
+@pytest.mark.parametrize("words", [("--name", "last"), ("--name", "a b"), ("--tag", "..")])
+def test_a_label_that_is_none_stops_a_sweep_before_it_begins(invoke, computed, tmp_path, words):
+    assert invoke(*GRID, *words)[0] == 2
+    assert computed == [] and not (tmp_path / "results").exists()

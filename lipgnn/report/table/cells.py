@@ -20,9 +20,9 @@ from lipgnn.spec.run import HOW
 Key = tuple[Any, ...]
 
 # These change the data and with it the fingerprint.
-_DATA_FIELDS = {"dataset", "split", "missing", "features"}
+DATA_FIELDS = ("dataset", "split", "missing", "features")
 # A choice of the best does not bring these along: it would be one among numbers that cannot be compared.
-_NEVER_FOLLOWING = {*_DATA_FIELDS, "fingerprint", "metric"}
+_NEVER_FOLLOWING = {*DATA_FIELDS, "fingerprint", "metric"}
 
 
 @dataclass(frozen=True)
@@ -74,6 +74,7 @@ class Table:
     baseline : what differences are to, if anything: a norm, or a field and its value.
     with_published : whether numbers of papers were asked for.
     following : fields that go with those chosen, such as epochs that grow with layers.
+    differing : in what else the runs of its cells differ (see `lipgnn.report.table.joined`).
     """
 
     layout: Layout
@@ -83,6 +84,7 @@ class Table:
     baseline: str | None = None
     with_published: bool = False
     following: tuple[str, ...] = ()
+    differing: tuple[str, ...] = ()
 
     @cached_property
     def usual_n(self) -> int:
@@ -221,7 +223,7 @@ def _refuse_mixtures(groups: Iterable[list[Row]], layout: Layout) -> tuple[str, 
     the fields that differ, but have one value for every choice of the best: they are chosen along with it.
     """
     free = {*layout.rows, *layout.cols, *layout.over, *layout.best, *HOW, "version"}
-    if _DATA_FIELDS & {*layout.over, *layout.best}:
+    if {*DATA_FIELDS} & {*layout.over, *layout.best}:
         free.add("fingerprint")
     varying: dict[str, Counter] = defaultdict(Counter)
     following: dict[str, None] = {}
@@ -243,20 +245,23 @@ def _refuse_mixtures(groups: Iterable[list[Row]], layout: Layout) -> tuple[str, 
 
 def _mixture(varying: dict[str, Counter], layout: Layout) -> UsageError:
     """The error for cells of runs that differ in these fields, with how often they have which value."""
-    if _DATA_FIELDS & varying.keys():
+    if varying.keys() & {*DATA_FIELDS}:
         # It only follows.
         varying.pop("fingerprint", None)
     texts = [
         f"{name} ({', '.join(str(v) for v in sorted(counts, key=lambda v: order(name, v))[:8])})"
         for name, counts in varying.items()
     ]
-    ways = [
-        "Choose, for example " + " ".join(f"--where {name}={c.most_common(1)[0][0]}" for name, c in varying.items()),
-        f"show each: --rows {','.join([*layout.rows, *varying])}",
-    ]
+    ways = choices_between(varying, layout)
     if varying.keys() == {"split"}:
         ways.append(f"average over them: --over {','.join([*layout.over, 'split'])}")
     return UsageError(f"Cells would average runs that differ in {', '.join(texts)}.", f"{', or '.join(ways)}.")
+
+
+def choices_between(varying: dict[str, Counter], layout: Layout) -> list[str]:
+    """What can be typed where runs differ in these fields: one value of each, or all of them in rows of their own."""
+    one = " ".join(f"--where {name}={counts.most_common(1)[0][0]}" for name, counts in varying.items())
+    return [f"Choose, for example {one}", f"show each: --rows {','.join([*layout.rows, *varying])}"]
 
 
 def _goes_with(chosen: Sequence[str], name: str, members: list[Row]) -> bool:

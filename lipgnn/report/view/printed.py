@@ -234,8 +234,15 @@ def _horizons(table: Table) -> list[str]:
     return sorted({run["horizon"] for run in walks})
 
 
+def differing_words(table: Table) -> str | None:
+    """In what the runs of a table differ beside what it shows, as a sentence; None where they do not."""
+    return (
+        f"The runs of these cells also differ in {', '.join(map(plain, table.differing))}." if table.differing else None
+    )
+
+
 def _notes(table: Table) -> list[str]:
-    notes = []
+    notes = [differing] if (differing := differing_words(table)) else []
     if diverged := sum(cell.diverged for cell in table.cells.values()):
         notes.append(f"Diverged runs in these cells, in no mean: {diverged}.")
     if never := sum(cell.never for cell in table.cells.values()):
