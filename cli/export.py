@@ -8,6 +8,7 @@ from pathlib import Path
 import click
 
 from cli import console
+from cli.completion import complete_runs
 from cli.options import debug_option, device_option, json_option, results_option
 from lipgnn.results.store import Store
 
@@ -19,7 +20,7 @@ Examples:
 
 
 @click.command("export", epilog=EPILOG)
-@click.argument("model", metavar="RUN|FILE")
+@click.argument("model", metavar="RUN|FILE", shell_complete=complete_runs)
 @click.option(
     "-o",
     "--output",

@@ -10,6 +10,7 @@ import click
 import numpy as np
 
 from cli import console
+from cli.completion import complete_runs
 from cli.options import debug_option, device_option, json_option, results_option, results_words
 from cli.outputs import OutputFile
 from lipgnn.predict.writing import WRITERS, check_suffix, to_csv, write_prediction
@@ -30,7 +31,7 @@ _SHOWN = 5
 
 
 @click.command("predict", epilog=EPILOG)
-@click.argument("model", metavar="RUN|FILE")
+@click.argument("model", metavar="RUN|FILE", shell_complete=complete_runs)
 @click.option(
     "--dataset",
     metavar="NAME",
@@ -96,8 +97,9 @@ def command(
         console.print_json({**summary, **({"output": str(output)} if output else {}), **predictions})
     elif output:
         _show(summary, found, f"{chosen} ({reason})", output)
-        words = ["lipgnn", "export", model, "-o", "model", *results_words(results)]
-        console.print_next(shlex.join(words))
+        if not Path(model).is_file():
+            words = ["lipgnn", "export", model, "-o", f"model-{path.parent.name}", *results_words(results)]
+            console.print_next(shlex.join(words))
     else:
         click.echo(to_csv(found), nl=False)
     return 0

@@ -26,7 +26,7 @@ from cli.signals import StopRequest
 from cli.train_view import announce, show_sources, status, summarize
 from lipgnn.catalog import METRICS, cautions
 from lipgnn.errors import UsageError
-from lipgnn.results.labels import add_labels, check_label
+from lipgnn.results.labels import add_labels, check_labels
 from lipgnn.results.recordings import RECORDS
 from lipgnn.results.store import Store
 from lipgnn.spec.learning import learning_cautions
@@ -100,7 +100,8 @@ def command(
     **options: Any,
 ) -> int:
     """Train one network and store the result."""
-    labels = _checked_labels(name, tags)
+    labels = {"name": name, "tags": tags}
+    check_labels(**labels)
     flags = {k: v for k, v in options.items() if v is not None}
     model, base = _starting_model(source, Store(results), flags, preset) if source else (None, None)
     if "dataset" in flags:
@@ -125,12 +126,6 @@ def command(
     else:
         summarize(result, METRICS[result["metric"]].words, results)
     return 0 if result["status"] == "done" else 1
-
-
-def _checked_labels(name: str | None, tags: tuple[str, ...]) -> dict[str, Any]:
-    if name is not None:
-        check_label("name", name)
-    return {"name": name, "tags": [check_label("tag", tag) for tag in tags]}
 
 
 def _starting_model(

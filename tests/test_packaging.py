@@ -78,7 +78,8 @@ def test_the_wheel_holds_the_packages_and_the_data_and_nothing_else(outside):
     data |= {f"lipgnn/spec/studies/{path.name}" for path in (ROOT / "lipgnn" / "spec" / "studies").iterdir()}
     data |= {f"lipgnn/guide/{path.name}" for path in (ROOT / "lipgnn" / "guide").glob("*.md")}
     kernel = {f"lipgnn/kernels/_native{importlib.machinery.EXTENSION_SUFFIXES[0]}"}
-    assert names == modules | data | kernel | {"lipgnn/report/table/papers.csv", "lipgnn/report/view/page.html"}
+    further = {"lipgnn/py.typed", "lipgnn/report/table/papers.csv", "lipgnn/report/view/page.html"}
+    assert names == modules | data | kernel | further
 
 
 def test_the_bounds_of_the_dependencies_are_those_that_were_tried():

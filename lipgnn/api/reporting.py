@@ -87,9 +87,10 @@ class Table:
         Examples
         --------
         >>> import lipgnn
-        >>> grid = lipgnn.sweep("planted", layers=[2, 4], norm=["none", "lip"], epochs=2, jobs=1)
-        >>> figure = grid.report().figure("depth")
-        >>> figure.savefig("depth.pdf")
+        >>> for layers in (2, 4):
+        ...     run = lipgnn.train("planted", layers=layers, epochs=2)
+        >>> table = lipgnn.report(rows="norm", cols="layers", where={"dataset": "planted", "epochs": 2})
+        >>> table.figure("depth").savefig("depth.pdf")
         """
         request = self.found.request
         chosen = name or (STUDY_FIGURE if request.study else "depth")
@@ -109,6 +110,8 @@ def report(
     study: str | None = None,
     scale: str | None = None,
     protocol: str | None = None,
+    sweep: str | None = None,
+    tags: Names = None,
     rows: Names = None,
     cols: Names = None,
     value: str | None = None,
@@ -128,6 +131,8 @@ def report(
     sources : stores and results.csv files, in place of the store of `results`.
     results : the store; by default that of the command line.
     study, scale, protocol : the runs of a study that ships, laid out as it says.
+    sweep : only the runs of the sweep of this name; "last" is the one that began last.
+    tags : only runs that have all of these.
     rows, cols : a field or several, whose values make the rows and the columns; by default the usual ones that vary.
     value : the number shown, by default "test_score".
     over : fields to average over, by default the seed.
@@ -157,7 +162,7 @@ def report(
     [2]
     """
     given = {
-        **{"study": study, "scale": scale, "protocol": protocol},
+        **{"study": study, "scale": scale, "protocol": protocol, "sweep": sweep, "tags": _names(tags) or ()},
         **{"rows": _names(rows), "cols": _names(cols), "value": value, "over": _names(over), "best": _names(best)},
         **{"where": _conditions(where), "sort": sort, "compare": compare, "published": published},
         **{"bold": bold, "underline": underline},

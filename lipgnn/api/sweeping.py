@@ -108,6 +108,8 @@ def sweep(
     force: bool = False,
     max_runs: int | None = None,
     shuffle: bool = False,
+    name: str | None = None,
+    tags: str | Sequence[str] = (),
     dry_run: bool = False,
     progress: bool | None = None,
     on_event: Callable[[Event], None] | None = None,
@@ -131,6 +133,7 @@ def sweep(
     retry : compute runs again that "failed" or "diverged".
     force : compute every run again.
     max_runs, shuffle : compute at most so many runs, and in random order.
+    name, tags : what to call the sweep (`lipgnn report --sweep NAME`), and labels for all of its runs.
     dry_run : plan and compute nothing.
     progress : show a line that tells how far it is; None shows it at a terminal and in a notebook.
     on_event : called with everything that happens (see `lipgnn.sweep.engines.events`).
@@ -157,6 +160,7 @@ def sweep(
     """
     which = {"study": study, "scale": scale, "protocol": protocol, "preset": preset, "force": force}
     which |= {"max_runs": max_runs, "shuffle": shuffle, "file": None if file is None else Path(file)}
+    which |= {"name": name, "tags": (tags,) if isinstance(tags, str) else tuple(tags)}
     states = (retry,) if isinstance(retry, str) else tuple(retry)
     request = SweepRequest(store_at(results).root, _lists(data, options), retry=states, **which)
     prepared = prepare(request, os.environ, only_shown=dry_run)

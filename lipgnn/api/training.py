@@ -18,6 +18,7 @@ from lipgnn.catalog import cautions
 from lipgnn.datasets import Source
 from lipgnn.errors import UsageError
 from lipgnn.files import ensure_writable
+from lipgnn.results.labels import add_labels, check_labels
 from lipgnn.results.store import Store
 
 if TYPE_CHECKING:
@@ -32,6 +33,8 @@ def train(
     config: Place | None = None,
     start_from: Run | Model | Place | None = None,
     record: str | Collection[str] = (),
+    name: str | None = None,
+    tags: str | Collection[str] = (),
     save_every: int = 10,
     force: bool = False,
     progress: bool | None = None,
@@ -49,6 +52,7 @@ def train(
     preset, config : values that suit the depth, and a TOML file, as on the command line.
     start_from : a run or model to start from the weights of, whose options hold where no others are given (--from).
     record : what to keep for figures: "gradients", "similarity" and so on.
+    name, tags : what to call the run, and labels to find it by, as on the command line.
     save_every : epochs between checkpoints.
     force : compute the run anew even if it is stored.
     progress : show a line that tells how far it is; None shows it at a terminal and in a notebook.
@@ -73,6 +77,8 @@ def train(
     ('done', True)
     """
     own = getattr(start_from, "data", None) if "dataset" not in options else None
+    labels = {"name": name, "tags": _texts(tags)}
+    check_labels(**labels)
     given, store = own if data is None else as_data(data), store_at(results)
     model, base = _start(start_from, store, preset, options)
     spec = resolved(given, options, preset=preset, config=config, base=base)
@@ -85,13 +91,14 @@ def train(
 
     _warn([caution] if (caution := unused_types(spec, dataset)) else [])
     ensure_writable(store.root)
-    records = (record,) if isinstance(record, str) else tuple(record)
-    orders = {"force": force, "record": records, "model": model, "save_every": save_every}
+    orders = {"force": force, "record": _texts(record), "model": model, "save_every": save_every}
     with StatusLine(progress) as line, contextlib.closing(events_of(spec, dataset, store, **orders)) as events:
         for event in events:
             if isinstance(event, Finished):
                 result = event.result
+                add_labels(store.run(result["run_id"]).path, **labels)
             elif isinstance(event, Started):
+                add_labels(store.run(event.run_id).path, **labels)
                 epochs = event.spec.own_epochs
                 line.say(f"Run {event.run_id}: {event.parameters:,} parameters, {event.device}", at_once=True)
             else:
@@ -116,6 +123,10 @@ def _start(
     from lipgnn.tasks.saved import options_from
 
     return path, options_from(path)
+
+
+def _texts(texts: str | Collection[str]) -> tuple[str, ...]:
+    return (texts,) if isinstance(texts, str) else tuple(texts)
 
 
 def _warn(sentences: Collection[str]) -> None:

@@ -44,6 +44,14 @@ def check_label(kind: str, text: str) -> str:
     return text
 
 
+def check_labels(name: str | None, tags: Iterable[str]) -> None:
+    """Refuse a name, if there is one, or tags that cannot be given; errors as above."""
+    if name is not None:
+        check_label("name", name)
+    for tag in tags:
+        check_label("tag", tag)
+
+
 def read_labels(folder: Path) -> Labels:
     """The labels of the run in this folder; none where nobody gave any.
 

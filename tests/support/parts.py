@@ -19,7 +19,7 @@ PARTS = {
     "submitit": (find_spec, ("submitit",), 'submitit is not installed: pip install "lipgnn[slurm]"'),
     "triton": (find_spec, ("triton",), 'Triton is not installed: pip install "lipgnn[triton]"'),
     "pyarrow": (find_spec, ("pyarrow",), 'pyarrow is not installed: pip install "lipgnn[parquet]"'),
-    "nbclient": (_both, ("nbclient ipykernel",), "nbclient and ipykernel are not installed"),
+    "nbclient": (_both, ("nbclient ipykernel",), 'nbclient is not installed: pip install "lipgnn[notebook]"'),
     "chromium": (shutil.which, ("chromium", "chromium-browser"), "chromium is not installed"),
     "tex": (shutil.which, ("pdflatex", "tectonic"), "neither pdflatex nor tectonic is installed"),
 }

@@ -26,7 +26,7 @@ def test_the_package_has_every_name_of_the_interface():
         _ = lipgnn.tarin
 
 
-ROOM, VERB = "import lipgnn.report.request", "assert callable(lipgnn.report) and callable(lipgnn.evaluate)"
+ROOM, VERB = "import lipgnn.report.request", "assert callable(lipgnn.report)"
 
 
 @pytest.mark.parametrize("first, then", [(ROOM, VERB), (VERB, ROOM)], ids=["room first", "verb first"])

@@ -17,13 +17,15 @@ def test_a_grid_is_planned_computed_and_reported(small, tmp_path):
     with pytest.raises(UsageError, match="No run of this sweep is finished"):
         plan.report()
     seen = []
-    done = lipgnn.sweep("planted", jobs=1, on_event=seen.append, **grid)
+    done = lipgnn.sweep("planted", jobs=1, on_event=seen.append, name="first", tags="try", **grid)
     assert (done.summary.ran, done.summary.failed, done.failures) == (4, 0, {})
     assert sum(isinstance(event, Ended) for event in seen) == 4
     assert [run.id for run in done.runs] == done.ids == plan.ids
     assert done.ids[0] == lipgnn.train("planted", **{**small, "epochs": 1, "norm": "none"}).id
     assert done.report(rows="norm", cols="layers").to_pandas()["n"].tolist() == [2, 2]
     assert "computed 4" in repr(done) and "computed" in done._repr_html_()
+    for of in ({"sweep": "first"}, {"sweep": "last"}, {"tags": "try"}):
+        assert lipgnn.report(rows="norm", cols="layers", **of).to_pandas()["n"].tolist() == [2, 2]
     again = lipgnn.sweep("planted", jobs=1, **grid)
     assert again.summary.ran == 0 and again.summary.done == 4
 

@@ -109,3 +109,11 @@ def test_progress_is_one_line_on_stderr(small, capsys):
     assert captured.out == "" and "epoch 4/4" in captured.err and captured.err.count("\n") == 1
     lipgnn.train("planted", seed=1, **small)
     assert capsys.readouterr().err == "", "nobody looks at a pipe"
+
+
+def test_a_run_has_its_name_and_tags(small):
+    run = lipgnn.train("planted", name="my-first", tags=["a", "b"], **small)
+    assert lipgnn.Run.find("my-first").id == lipgnn.load("my-first").path.parent.name == run.id
+    assert lipgnn.report(tags="a,b").to_pandas()["runs"].tolist() == [[run.id]]
+    with pytest.raises(UsageError, match="could be the id"):
+        lipgnn.train("planted", name="abc", **small)
