@@ -202,9 +202,7 @@ def ranges(last: int) -> list[tuple[int, int]]:
 def _show_sent(parts: Sequence[Mapping[str, Any]]) -> None:
     rows = [[part["part"], part["share"]] for part in parts]
     shown = [rows[0], *selection(rows[1:-1]), rows[-1]]
-    console.print_table(
-        ["part", "sent"], shown, title="The share of its gradients that a part of the network ever sent"
-    )
+    console.print_table(["part", "share that was ever sent"], shown, title="Gradients")
     if sentence := silent_parts(parts):
         console.note(sentence)
 

@@ -218,6 +218,15 @@ def _opening(event: Started) -> str:
     )
 
 
+def _traffic(result: dict[str, Any]) -> list[tuple[str, str]]:
+    """How many workers there were, and what they sent, where there is something to say of it."""
+    if result.get("sent_mb") is None:
+        return []
+    share = result["sent_mb"] / result["dense_mb"] if result["dense_mb"] else 1.0
+    sent = f"{result['sent_mb']:,.3g} MB, {share:.1%} of all gradients"
+    return [("workers", str(result["workers"])), ("sent", sent)]
+
+
 def _stack_words(stack: str, recompute_every: str) -> str:
     """How the layers are stacked, where that is not the usual way."""
     if stack != "plain":
@@ -267,6 +276,7 @@ def _summarize(result: dict[str, Any], metric: str, results: Path) -> None:
         ("kernel", result["kernel"]),
         ("peak memory", f"{result['peak_memory_mb']:,.0f} MB"),
         ("largest gradient", f"{result['max_grad_norm']:.3g}"),
+        *_traffic(result),
         ("run", result["run_id"]),
         ("results", str(results / "results.csv")),
     ]

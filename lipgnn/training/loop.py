@@ -82,6 +82,7 @@ def train(
         for name in record:
             check_name("thing to record", name, RECORDS)
             RECORDERS[name].check(spec, find_task(dataset.task))
+            _check_alone(RECORDERS[name], spec)
         for part, mask in dataset.split.parts.items():
             if not mask.any():
                 items = find_task(dataset.task).items
@@ -163,8 +164,8 @@ def _trained(
     frugal = memory.frugal or (memory.notable and kernel == "dgl")
     with memory_returned() if frugal else contextlib.nullcontext(), noting_failure(run, workers, training):
         diverged = yield from _epochs(training, run, checkpoint, recorders, orders)
-    result = row_of(training, run, dataset.fingerprint, diverged)
     with noting_failure(run, workers, training):
+        result = row_of(training, run, dataset.fingerprint, diverged)
         run.finish(result)
     return result
 
@@ -208,6 +209,14 @@ def _restore(training: Training, checkpoint: CheckpointFile, run: Run, workers: 
             raise checkpoint.damaged(f"it does not fit the run ({type(error).__name__}: {text[0]})") from error
 
 
+def _check_alone(kind: type[Recorder], spec: RunSpec) -> None:
+    if spec.workers > 1 and kind.sees_items:
+        raise UsageError(
+            f"--record {kind.record} is of one process, and each of {spec.workers} workers sees a part of a batch.",
+            "Use --workers 1, or leave it out.",
+        )
+
+
 def _recorders(training: Training, run: Run, workers: Workers, record: Collection[str]) -> list[Recorder]:
     """What records this run, if anything does; made after the trial of memory, which is no epoch.
 
@@ -220,11 +229,7 @@ def _recorders(training: Training, run: Run, workers: Workers, record: Collectio
         path = run.recording_path(kind.record)
         earlier = read_recording(path) if path.exists() else None
         if earlier or kind.record in record:
-            if training.team.size > 1 and kind.sees_items:
-                raise UsageError(
-                    f"--record {kind.record} is of one process, and {training.team.size} workers see parts of a batch.",
-                    "Use --workers 1, or leave it out.",
-                )
+            _check_alone(kind, training.spec)
             with noting_failure(run, workers, training):
                 recorders.append(kind(training, earlier))
     return recorders

@@ -29,7 +29,7 @@ def row_of(training: Training, run: Run, fingerprint: str, diverged: str | None)
         "parameters": training.parameters,
         "seconds": training.seconds,
         "seconds_per_epoch": training.seconds / training.epoch if training.epoch else None,
-        "peak_memory_mb": round(peak_memory(training.device) / 2**20, 1),
+        "peak_memory_mb": round(peak_of_all(training) / 2**20, 1),
         "threads": training.threads,
         "fingerprint": fingerprint,
         "version": lipgnn.__version__,
@@ -41,3 +41,9 @@ def row_of(training: Training, run: Run, fingerprint: str, diverged: str | None)
         "diverged_at": diverged,
         "sent_shares": training.learner.shares(),
     }
+
+
+def peak_of_all(training: Training) -> float:
+    """The highest memory of this process, in bytes, and of those of all workers together where there are several."""
+    training.team.order("measure")
+    return training.team.total([peak_memory(training.device)])[0]

@@ -16,7 +16,7 @@ from lipgnn.norms import advance_all
 from lipgnn.runtime import seed_all
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks import TaskData, find_task
-from lipgnn.tasks.batches import Batch, Share, logits_of
+from lipgnn.tasks.batches import WHOLE, Batch, Share, logits_of
 from lipgnn.tasks.saved import Tensors, save_model
 from lipgnn.training.distributed.division import divide, weight_of
 from lipgnn.training.distributed.evaluation import divided_logits
@@ -45,11 +45,9 @@ class Training:
         dataset: TaskData,
         device: torch.device,
         weights: Tensors | None = None,
-        *,
-        share: Share | None = None,
+        share: Share = WHOLE,
     ):
-        self.spec = spec
-        self.dataset = dataset
+        self.spec, self.dataset, self.device = spec, dataset, device
         self.task = find_task(dataset.task)
         self.team = Team()
         seed_all(spec.seed)
@@ -58,13 +56,11 @@ class Training:
         if self.given:
             self.network.load_state_dict(weights)
         self.metric = METRICS[self.task.metric_for(spec.metric)]
-        share = share or Share()
         better = self.metric.higher_is_better
         self.learner = Learner(self.network, spec, higher_is_better=better, several=share.world > 1)
         self.batches = self.task.batches(spec, dataset, device)
         divide(self.batches, share, spec)
         self.labels, self.parts = self.batches.labels, self.batches.parts
-        self.device = device
         # Of all epochs: sums are rounded in another order by another number of threads. None where it has changed.
         self.threads: int | None = torch.get_num_threads()
         self.earlier_threads: int | None = None
@@ -77,7 +73,7 @@ class Training:
         self.best_weights: Tensors = {}
         # Of the best epoch, what its task measures beside the score; from the outputs of the last evaluation.
         self.measures: dict[str, float] | None = None
-        self._outputs: torch.Tensor | None = None
+        self._outputs = self._logits = None
         # Of the epochs since the last evaluation.
         self.unreported = {"grad_norm": 0.0, "seconds": 0.0}
         # Looked up once: a network keeps its tensors and changes what is in them.
@@ -86,7 +82,6 @@ class Training:
         # Where training and evaluation compute the same, the evaluation of an epoch is the forward of the next.
         same = self.learner.mean is None and not self.network.differs_in_training
         self._shares_forward = self.batches.shares_forward and same
-        self._logits: torch.Tensor | None = None
         # What is called in training: the network, or its replica among those of other workers.
         self._forward: Callable[[Graphs, torch.Tensor], torch.Tensor] = self.network
 

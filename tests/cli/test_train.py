@@ -163,7 +163,7 @@ def test_a_damaged_checkpoint_is_refused_and_kept(invoke, tmp_path, monkeypatch)
         raise KeyboardInterrupt
 
     with monkeypatch.context() as patch:
-        patch.setattr(lipgnn.training.loop, "_result", stop)
+        patch.setattr(lipgnn.training.loop, "row_of", stop)
         assert invoke(*RUN, "--save-every", 3)[0] == 130
     (path,) = (tmp_path / "results" / "runs").glob("*/last.safetensors")
     path.write_bytes(path.read_bytes()[:-5])

@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+from lipgnn.memory import forget_peak, peak_memory
 from lipgnn.runtime import choose_device
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks import TaskData
@@ -33,7 +34,7 @@ class Follower:
     def obey(self) -> dict[str, Any]:
         """Do what worker 0 says until it says that it is over; returns how it ended."""
         orders = {order.__name__: order for order in (self.prepare, self.join, self.restore, self.begin, self.step)}
-        orders |= {"ask": self.ask, "save": self.save}
+        orders |= {"ask": self.ask, "save": self.save, "measure": self.measure}
         while (name := (order := self._team.say()).pop("do")) != "end":
             orders[name](**order)
         return order
@@ -42,6 +43,7 @@ class Follower:
         """Make the network and the batches of a run."""
         spec = RunSpec.from_mapping(spec)
         device = device_of(choose_device(spec.device)[0], self._local_rank)
+        forget_peak(device)
         self._training = Training(spec, self._dataset, device, share=self._team.share)
 
     def join(self, recompute_every: int) -> None:
@@ -66,6 +68,10 @@ class Follower:
     def ask(self) -> None:
         """Say whether this worker was asked to stop."""
         self._team.any(self._should_stop())
+
+    def measure(self) -> None:
+        """Say how much memory this worker had at most."""
+        self._team.total([peak_memory(self._training.device)])
 
     def save(self) -> None:
         """Hand over what only this worker has of the state."""

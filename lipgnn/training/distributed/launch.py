@@ -19,7 +19,7 @@ from lipgnn.errors import Interrupted, LipgnnError, RunFailed, UsageError
 from lipgnn.runtime import POLITE_SIGNALS, module_command
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks import TaskData
-from lipgnn.tasks.batches import Share
+from lipgnn.tasks.batches import WHOLE, Share
 from lipgnn.training.distributed.connect import connected, find_store, open_store
 from lipgnn.training.distributed.surroundings import Place
 from lipgnn.training.distributed.team import Team
@@ -42,8 +42,8 @@ class Workers:
     exit_code : what the others are told at the end, if it is a good one.
     """
 
-    def __init__(self, share: Share | None = None, local_rank: int = 0):
-        self.share, self.local_rank = share or Share(), local_rank
+    def __init__(self, share: Share = WHOLE, local_rank: int = 0):
+        self.share, self.local_rank = share, local_rank
         self.exit_code = 0
         # Processes end before the connections to them do.
         self._processes, self._connections = contextlib.ExitStack(), contextlib.ExitStack()

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 import torch.distributed as dist
 
-from lipgnn.tasks.batches import Share
+from lipgnn.tasks.batches import WHOLE, Share
 
 
 class Team:
@@ -34,12 +34,12 @@ class Team:
 
     def __init__(
         self,
-        share: Share | None = None,
+        share: Share = WHOLE,
         group: dist.ProcessGroup | None = None,
         statistics: dist.ProcessGroup | None = None,
         machine: int = 1,
     ):
-        self.share = share or Share()
+        self.share = share
         self.group, self.statistics, self.machine = group, statistics, machine
         self.counts = True
 

@@ -25,7 +25,7 @@ def test_the_fields_are_those_of_the_contract_group_by_group():
         "compress_scale batch_size fanout eval_every epochs patience select start finetune seed dtype",
         "paths": "observed predict horizon walk loss transitions directions",
         "images": "group reach readout",
-        "compute": "kernel recompute_every device",
+        "compute": "kernel recompute_every device workers",
     }
     assert list(FIELDS) == " ".join(groups.values()).split()
     assert tuple(groups) == GROUPS
@@ -109,6 +109,11 @@ def test_the_same_spec_is_the_same_run_however_it_was_written():
 def test_where_and_how_is_no_part_of_the_run(name, value):
     assert name in HOW
     assert RunSpec(**{name: value}).run_id("f") == RunSpec().run_id("f")
+
+
+def test_workers_are_no_part_of_the_run():
+    spec = RunSpec(batch_size=8)
+    assert spec.with_values(workers=4).run_id("f") == spec.run_id("f")
 
 
 def test_the_id_is_the_hash_of_what_is_computed_on_which_data():
