@@ -44,38 +44,33 @@ def is_gone(pid):
 
 
 def test_whoever_is_killed_all_end_and_the_same_command_goes_on(start, tmp_path, uninterrupted):
-    """The other worker, then worker 0, each at a random epoch; in the end no bit differs from an uninterrupted run."""
+    """The other worker, then worker 0, each at a random epoch; then the other one is asked politely.
+
+    In the end no bit differs from an uninterrupted run.
+    """
     draw = random.Random(2018)
-    for who, epoch in (("worker", draw.randint(4, 7)), ("leader", draw.randint(10, 13))):
+    for who, number, code in (
+        ("worker", signal.SIGKILL, 1),
+        ("leader", signal.SIGKILL, -signal.SIGKILL),
+        ("worker", signal.SIGTERM, 130),
+    ):
         process = start("killed")
-        wait_for_epoch(process, tmp_path / "killed", epoch)
-        children = children_of(process.pid)
-        assert len(children) == 1
-        os.kill(children[0] if who == "worker" else process.pid, signal.SIGKILL)
-        finish(process, 1 if who == "worker" else -signal.SIGKILL)
-        wait_until(lambda children=children: all(map(is_gone, children)), 10)
-        if who == "worker":
-            err = process.err.read_text()
-            assert f"Worker 1 (process {children[0]}) was killed by signal 9 (SIGKILL)" in err
-            assert "The same command goes on from there." in err and "Traceback" not in err
+        before = epochs_logged(tmp_path / "killed")
+        wait_for_epoch(process, tmp_path / "killed", before + draw.randint(2, 4))
+        (child,) = children_of(process.pid)
+        os.kill(child if who == "worker" else process.pid, number)
+        finish(process, code)
+        wait_until(lambda child=child: is_gone(child), 10)
+        assert not list(tmp_path.glob("killed/results/runs/*/result.json"))
+        err = process.err.read_text()
+        assert "Traceback" not in err
+        if code == 1:
+            assert f"Worker 1 (process {child}) was killed by signal 9 (SIGKILL)" in err
+            assert "The same command goes on from there." in err
             (note,) = tmp_path.glob("killed/results/runs/*/failure.json")
             assert "was killed" in json.loads(note.read_text())["reason"]
-        assert not list(tmp_path.glob("killed/results/runs/*/result.json"))
+    assert "the state is saved" in err
+    (checkpoint,) = tmp_path.glob("killed/results/runs/*/last.json")
+    assert json.loads(checkpoint.read_text())["state"]["epoch"] == epochs_logged(tmp_path / "killed")
     finish(start("killed"))
     assert outcome(tmp_path / "killed") == uninterrupted
-
-
-@pytest.mark.parametrize("whom", ["leader", "worker"])
-def test_a_polite_signal_to_either_saves_the_epoch_of_both(start, tmp_path, uninterrupted, whom):
-    process = start("asked")
-    wait_for_epoch(process, tmp_path / "asked", 5)
-    (child,) = children_of(process.pid)
-    os.kill(process.pid if whom == "leader" else child, signal.SIGTERM)
-    finish(process, 130)
-    assert is_gone(child)
-    assert "the state is saved" in process.err.read_text()
-    (checkpoint,) = tmp_path.glob("asked/results/runs/*/last.json")
-    assert json.loads(checkpoint.read_text())["state"]["epoch"] == epochs_logged(tmp_path / "asked")
-    if whom == "worker":
-        finish(start("asked"))
-        assert outcome(tmp_path / "asked") == uninterrupted

@@ -6,7 +6,6 @@ import math
 from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import partial
 from typing import Any
 
 from lipgnn.report.figures.canvas import Canvas
@@ -19,7 +18,6 @@ from lipgnn.report.table.statistics import mean, sample_std
 from lipgnn.results.recordings import TRAFFIC
 from lipgnn.results.rows import Results
 
-_LOOK = partial(look, marker=False)
 _EPOCH, _SENT = "epoch", "sent (MB)"
 
 
@@ -43,18 +41,23 @@ class Traffic(Figure):
         return [part for panel in panels for part in _both(panel)]
 
     def draw(self, canvas: Canvas, panels: Sequence[Panel]) -> None:
-        canvas.lines(panels, _EPOCH, lambda y: y, _LOOK)
+        canvas.lines(panels, _EPOCH, lambda y: y, _look)
         for axes, panel in zip(canvas.places, panels, strict=True):
             axes.set_xlabel(panel.axes[0])
             if panel.axes[0] == _SENT:
                 use_decades(axes, "x")
             use_decades(axes, "y")
         canvas.name_side(canvas.axis())
-        canvas.legend(_LOOK)
+        canvas.legend(_look)
 
     def row(self, panel: Panel, series: Series, point: Point) -> dict[str, Any]:
         along = "epoch" if panel.axes[0] == _EPOCH else "sent_mb"
         return {"series": series.label, "along": along, "x": point.x, "objective": point.y, "std": point.std}
+
+
+def _look(index: int) -> dict[str, Any]:
+    """With markers, so far apart that they do not hide the line."""
+    return {**look(index), "markevery": 0.15}
 
 
 def _both(panel: Panel) -> list[Panel]:

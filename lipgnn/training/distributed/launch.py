@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import queue
 import selectors
 import signal
 import subprocess
 import tempfile
+import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import IO, Any
 
 import torch
@@ -115,7 +117,37 @@ class Launched(Workers):
         for child in self._children:
             child.wait_until_ready()
         joined = connected(self.share, self._store, loopback=True, machine=self.share.world)
-        return self._connections.enter_context(joined)
+        return self._while_all_live(lambda: self._connections.enter_context(joined))
+
+    def _while_all_live(self, connect: Callable[[], Team]) -> Team:
+        """Wait for what waits for others itself, and would do so for long if one of them is gone meanwhile."""
+        found: queue.SimpleQueue[Team | Exception] = queue.SimpleQueue()
+
+        def wait() -> None:
+            try:
+                found.put(connect())
+            except Exception as error:
+                found.put(error)
+
+        # A daemon: it would outlive a worker that never comes.
+        threading.Thread(target=wait, daemon=True).start()
+        while True:
+            with contextlib.suppress(queue.Empty):
+                got = found.get(timeout=_DYING_SECONDS if self._dead() else 0.05)
+                if isinstance(got, Exception):
+                    raise got
+                return got
+            if dead := self._dead():
+                raise self._unanswered(dead)
+
+    def _dead(self) -> Child | None:
+        return next((child for child in self._children if child.process.poll() is not None), None)
+
+    def _unanswered(self, child: Child) -> Unanswered:
+        return Unanswered(
+            f"{child.obituary()}; the others were ended, and the state of the last checkpoint is kept.",
+            "The same command goes on from there.",
+        )
 
     @contextlib.contextmanager
     def explained(self) -> Iterator[None]:
@@ -126,12 +158,8 @@ class Launched(Workers):
         except RuntimeError as error:
             deadline = time.monotonic() + _DYING_SECONDS
             while time.monotonic() < deadline:
-                for child in self._children:
-                    if child.process.poll() is not None:
-                        raise Unanswered(
-                            f"{child.obituary()}; the others were ended, and the state of the last checkpoint is kept.",
-                            "The same command goes on from there.",
-                        ) from error
+                if dead := self._dead():
+                    raise self._unanswered(dead) from error
                 time.sleep(0.02)
             raise
 

@@ -64,7 +64,7 @@ class Memory:
                 self._kept[piece.name].copy_(left)
 
     def of(self, name: str) -> torch.Tensor:
-        """What is kept of a parameter, flat; zeros where nothing is."""
+        """What is kept of a parameter, flat, where anything is."""
         return self._kept[name]
 
     def shares_of(self, groups: Iterable[Iterable[str]]) -> list[float | None]:

@@ -15,9 +15,20 @@ def test_list_shows_published_counts(invoke):
     assert counts["cora"] == [2708, 5278, 1433, 7]
     assert counts["citeseer"] == [3327, 4552, 3703, 6]
     assert counts["pubmed"] == [19717, 44324, 500, 3]
-    assert list(rows) == ["cora", "citeseer", "pubmed", "planted", "complete", "digits", "planar", "mesh"]
+    assert list(rows) == [
+        "cora",
+        "citeseer",
+        "pubmed",
+        "planted",
+        "complete",
+        "digits-parity",
+        "digits",
+        "planar",
+        "mesh",
+    ]
     assert counts["mesh"] == [400, 2964, 0, None]
     assert counts["digits"] == [64, None, 1, 10]
+    assert counts["digits-parity"][:3] == [1797, 0, 64]
 
 
 def test_images_are_shown_with_their_size_and_classes(invoke, tmp_path):

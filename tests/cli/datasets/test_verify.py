@@ -12,7 +12,7 @@ def test_verify_knows_what_ships(invoke):
     code, out, _ = invoke("datasets", "verify", "--json")
     verdicts = {row["name"]: row["verdict"] for row in json.loads(out)}
     assert code == 0
-    generated = dict.fromkeys(("planted", "complete", "planar", "mesh"), "readable")
+    generated = dict.fromkeys(("planted", "complete", "digits-parity", "planar", "mesh"), "readable")
     assert verdicts == {"cora": "whole", "citeseer": "whole", "pubmed": "whole", "digits": "whole", **generated}
 
 

@@ -112,3 +112,15 @@ class TestWhereItIsUsed:
         assert not rectifies(norm, nn.ReLU(), torch.ones(3, 4), "auto")
         with torch.no_grad():
             assert rectifies(norm, nn.ReLU(), torch.ones(3, 4), "auto")
+
+
+def test_a_norm_that_computes_something_else_is_left_to_itself():
+    """As one does whose statistics are of several workers."""
+
+    class Other(nn.BatchNorm1d):
+        pass
+
+    norm, x = BatchNorm(3), torch.randn(5, 3)
+    assert rectifies(norm, nn.ReLU(), x, "auto")
+    norm.norm = Other(3)
+    assert not rectifies(norm, nn.ReLU(), x, "auto")

@@ -122,3 +122,21 @@ def test_edges_of_hops_keep_their_types_and_loops_have_their_own(graph):
             conv = network.blocks[0].conv
             flow = hops[0].to_message_flow()
             torch.testing.assert_close(conv(flow, h), conv(hops[0].graph, h)[: hops[0].targets])
+
+
+def test_layers_into_shares_of_a_graph_are_the_layer_on_all_of_it(graph):
+    """Every node is the target of one share; edges keep their types, and those of self-loops are the last."""
+    graph.edata[EDGE_TYPE] = torch.where(graph.edges()[0] == graph.edges()[1], 3, torch.arange(graph.num_edges()) % 3)
+    conv, x = GATConv(4, 2, 2).eval(), torch.randn(30, 4)
+    whole = convolve(conv, graph, x)
+    for first, end in ((0, 11), (11, 29), (29, 30), (30, 30)):
+        hop = Hop.into(graph, first, end)
+        assert hop.rows[: hop.targets].tolist() == list(range(first, end))
+        torch.testing.assert_close(convolve(conv, hop, x[hop.rows]), whole[first:end])
+        sources, targets, edges = hop.graph.edges(form="all")
+        ours = {
+            (int(hop.rows[s]), int(hop.rows[t]), int(hop.graph.edata[EDGE_TYPE][e]))
+            for s, t, e in zip(sources.tolist(), targets.tolist(), edges.tolist(), strict=True)
+        }
+        theirs = set(zip(*(part.tolist() for part in graph.edges()), graph.edata[EDGE_TYPE].tolist(), strict=True))
+        assert ours <= theirs and len(ours) == hop.graph.num_edges()

@@ -298,7 +298,8 @@ def test_all_records_are_recorded_side_by_side(small_spec, load_for, tmp_path):
     assert found[0] == found[1]
     run = stores[everything].run(result["run_id"])
     epochs = {record: read_recording(run.recording_path(record))["epochs"].tolist() for record in everything}
-    assert epochs == {"gradients": [1, 2, 3], "similarity": [0, 1, 2, 3], "reach": [0, result["best_epoch"]]}
+    every = {"gradients": [1, 2, 3], "similarity": [0, 1, 2, 3], "traffic": [1, 2, 3]}
+    assert epochs == {**every, "reach": [0, result["best_epoch"]]}
 
 
 def test_what_a_run_cannot_record_is_refused_before_it_begins(small_spec, load_for, store):

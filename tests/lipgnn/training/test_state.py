@@ -397,9 +397,9 @@ def test_a_restored_state_has_its_memory_and_mean(training, tmp_path, optimizer,
     lines = list(map(without_time, finish(whole)))
     first = training(**options)
     begun = [without_time(first.step()) for _ in range(3)]
-    first.save(CheckpointFile(tmp_path))
+    save(first, CheckpointFile(tmp_path))
     second = training(**options)
-    second.restore(*CheckpointFile(tmp_path).read(second.spec))
+    restore(second, *CheckpointFile(tmp_path).read(second.spec))
     assert begun + list(map(without_time, finish(second))) == lines
     assert same(second.best_weights, whole.best_weights)
     assert second.learner.traffic() == whole.learner.traffic()

@@ -1,5 +1,8 @@
 import os
 import signal
+import subprocess
+import tempfile
+import threading
 
 import pytest
 import torch
@@ -50,6 +53,21 @@ def test_a_worker_that_is_killed_is_named_and_one_that_lives_is_not_to_blame():
     assert failure.value.hint == "The same command goes on from there."
     assert child.process.returncode == -signal.SIGKILL
     assert torch.get_num_threads() == before and not torch.distributed.is_initialized()
+
+
+def test_a_worker_that_is_killed_before_it_is_connected_is_not_waited_for():
+    workers = Launched(SPEC.with_values(workers=2), load("planted"))
+    gone = Child.__new__(Child)
+    gone.rank, gone._stderr = 1, tempfile.TemporaryFile()  # noqa: SIM115 (as long as the child)
+    gone.process = subprocess.Popen(["false"])
+    gone.process.wait()
+    workers._children.append(gone)
+    with pytest.raises(Unanswered, match=r"Worker 1 \(process \d+\) ended with exit code 1; the others were ended"):
+        workers._while_all_live(threading.Event().wait)
+    assert workers._while_all_live(lambda: "connected in time") == "connected in time"
+    with pytest.raises(ValueError, match="own"):
+        workers._while_all_live(lambda: int("own"))
+    gone._stderr.close()
 
 
 def test_a_worker_that_cannot_read_the_data_says_why():
