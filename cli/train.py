@@ -162,14 +162,14 @@ def _run(
     resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: bool, verbose: bool, labels: dict[str, Any]
 ) -> dict[str, Any]:
     """Train with progress on stderr; returns the result."""
-    from lipgnn.tasks import load
+    from lipgnn.tasks import load, remarks_on
     from lipgnn.tasks.typed import unused_types
 
     spec = resolved.spec
     for caution in () if quiet else (*cautions([spec.dataset]), *learning_cautions(spec)):
         console.note(f"Note: {caution}")
     dataset = load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
-    for remark in () if quiet else getattr(getattr(dataset, "source", None), "remarks", ()):
+    for remark in () if quiet else remarks_on(dataset):
         console.note(f"Note: {remark}")
     if not quiet and (caution := unused_types(spec, dataset)):
         console.note(f"Note: {caution}")

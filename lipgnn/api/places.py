@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lipgnn.api.libraries import as_data
 from lipgnn.catalog import MEMORY
 from lipgnn.datasets import Source, prepare, write_npz
+from lipgnn.datasets.locate import settled
 from lipgnn.datasets.splits import choose
 from lipgnn.errors import UsageError
 from lipgnn.results.store import Store
@@ -87,7 +88,7 @@ def resolved(
     if data is not None:
         if "dataset" in options:
             raise UsageError("The data set is given twice, as data and as dataset.", "Leave one of them out.")
-        options["dataset"] = data if isinstance(data, str) else MEMORY + data.name
+        options["dataset"] = settled(data) if isinstance(data, str) else MEMORY + data.name
     return resolve(options, os.environ, None if config is None else Path(config), preset, base).spec
 
 

@@ -16,6 +16,7 @@ from lipgnn.api.places import Place, options_of, plain, store_at
 from lipgnn.api.reporting import Table, report
 from lipgnn.api.run import Run
 from lipgnn.catalog import cautions
+from lipgnn.datasets.locate import settled
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.results.store import Store
 from lipgnn.spec.grid import parse_list
@@ -184,7 +185,7 @@ def _lists(data: Any, options: Mapping[str, Any]) -> dict[str, list[Any]]:
                 "A sweep computes its runs in processes of their own, which data in memory does not reach.",
                 "Save it first: lipgnn.save(data, 'mine.npz'), then lipgnn.sweep('mine.npz', …).",
             )
-        given["dataset"] = names
+        given["dataset"] = [settled(name) for name in names]
     for name in given:
         if name not in FIELDS:
             raise unknown_name("option", name, FIELDS)

@@ -85,11 +85,12 @@ def train(
     _warn(cautions([spec.dataset]))
     dataset = data_of(spec, given)
 
+    from lipgnn.tasks import remarks_on
     from lipgnn.tasks.typed import unused_types
     from lipgnn.training.events import Finished, Started
     from lipgnn.training.loop import train as events_of
 
-    _warn([caution] if (caution := unused_types(spec, dataset)) else [])
+    _warn([*remarks_on(dataset), *([caution] if (caution := unused_types(spec, dataset)) else [])])
     ensure_writable(store.root)
     orders = {"force": force, "record": _texts(record), "model": model, "save_every": save_every}
     with StatusLine(progress) as line, contextlib.closing(events_of(spec, dataset, store, **orders)) as events:

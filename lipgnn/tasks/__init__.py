@@ -10,9 +10,19 @@ from pathlib import Path
 
 from lipgnn import datasets
 from lipgnn.catalog import find_task, task_of
-from lipgnn.tasks.task import FurtherTable, Task, TaskData
+from lipgnn.tasks.task import FurtherTable, Task, TaskData, remarks_on
 
-__all__ = ["FurtherTable", "Task", "TaskData", "find_task", "identify", "load", "metric_of_data", "task_of"]
+__all__ = [
+    "FurtherTable",
+    "Task",
+    "TaskData",
+    "find_task",
+    "identify",
+    "load",
+    "metric_of_data",
+    "remarks_on",
+    "task_of",
+]
 
 
 def load(

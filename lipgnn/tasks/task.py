@@ -44,6 +44,11 @@ class TaskData(Protocol):
     labels_array: np.ndarray
 
 
+def remarks_on(dataset: TaskData) -> tuple[str, ...]:
+    """What a reader should know of how data was read, a sentence each (see `lipgnn.datasets.source.Source`)."""
+    return getattr(getattr(dataset, "source", None), "remarks", ())
+
+
 @dataclass(frozen=True)
 class FurtherTable:
     """A table of an evaluation that is of one task alone.
