@@ -87,8 +87,9 @@ def test_the_bounds_of_the_dependencies_are_those_that_were_tried():
     config.read(ROOT / "setup.cfg")
     requirements = config["options"]["install_requires"].split("\n")
     assert "torch>=2.2,<2.14" in requirements
-    assert "dgl>=1.1.1,!=2.0.*,!=2.1.*,!=2.2.*,<2.5" in requirements
-    assert config["options"]["python_requires"] == ">=3.10,<3.12"
+    assert 'dgl>=1.1.1,!=2.0.*,!=2.1.*,!=2.2.*,<2.5; python_version < "3.12"' in requirements
+    assert 'dgl==2.1.0; python_version >= "3.12"' in requirements
+    assert config["options"]["python_requires"] == ">=3.10,<3.13"
 
 
 def test_readme_opens_with_exactly_the_two_set_up_commands():

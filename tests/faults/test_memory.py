@@ -173,7 +173,7 @@ def test_a_list_under_many_names_does_not_multiply(tmp_path):
 @pytest.mark.parametrize(
     "changes, reason",
     [
-        ({"spec": {"layers": 10**6}}, "layers must be at least 1 and at most 10000"),
+        ({"spec": {"layers": 10**6}}, "layers must be at least 0 and at most 10000"),
         ({"spec": {"layers": 10**4}}, "10000 layers and has"),
         ({"spec": {"hidden": 10**18}}, "no network is as it says"),
         ({"shape": [10**30, 3]}, "no network is as it says"),

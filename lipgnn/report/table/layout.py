@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -111,14 +112,14 @@ def keep_where(runs: Iterable[Row], conditions: Iterable[str]) -> list[Row]:
 
 
 def find_value(key: str, text: str, present: set) -> object:
-    """The value of a field among those `present` that `text` means: equal as text, or equal as a number.
+    """The value of a field among those `present` that `text` means: equal as text, as a number, or as a path.
 
     Raises
     ------
     UsageError : there is none.
     """
     for value in present:
-        if str(value) == text:
+        if str(value) == text or (key == "dataset" and value == os.path.abspath(text)):
             return value
         if isinstance(value, int | float):
             try:

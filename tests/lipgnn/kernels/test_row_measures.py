@@ -65,8 +65,8 @@ def test_is_what_the_definitions_say(dtype, rows, width, groups, takes_off, expo
 
 
 def test_a_matrix_of_many_pieces_is_no_less_exact_and_may_lie_anyhow():
-    x = torch.randn(3000, 37, generator=torch.Generator().manual_seed(0))
-    groups = torch.arange(3000) % 3
+    x = torch.randn(1300, 37, generator=torch.Generator().manual_seed(0))
+    groups = torch.arange(1300) % 3
     for view, numbers in ((x, groups), (x[::2], groups[::2]), (x.T[:, :50].T, groups[:50]), (x[:, 5:9], groups)):
         found = [value.item() for value in row_measures(view, numbers)]
         assert found == pytest.approx(defined(view.double(), numbers), rel=1e-12)

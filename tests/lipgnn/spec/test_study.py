@@ -175,7 +175,7 @@ def test_the_layout_of_a_study_leaves_nothing_mixed(name, result_row):
     """A table of all its runs can be made: no cell would average runs that differ in more than it says, the seed."""
     study = read_study(name)
     for choice in study.choices():
-        runs = [result_row(**spec.to_dict(), epochs_to_90=3) for spec in choice.runs({})[0]]
+        runs = [result_row(**spec.to_dict(), epochs_to_90=3, objective=0.5) for spec in choice.runs({})[0]]
         over = study.report.get("over", ("seed",))
         layout = Layout(
             **{key: study.report.get(key, ()) for key in ("rows", "cols", "best")},

@@ -75,3 +75,10 @@ def test_order_is_that_of_the_catalog_then_of_numbers_and_letters():
     assert sorted(norms, key=lambda name: order("norm", name)) == ["none", "lip", "lip+layer", "pair", "own"]
     assert sorted([10, 9, 2], key=lambda layers: order("layers", layers)) == [2, 9, 10]
     assert sorted(["b", "cora", "a", "planted"], key=lambda n: order("dataset", n)) == ["cora", "planted", "a", "b"]
+
+
+def test_a_data_set_is_meant_by_any_path_that_leads_to_it(result_row, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    runs = [result_row(dataset=str(tmp_path / "club.npz")), result_row(dataset="cora")]
+    for text in ("club.npz", "./club.npz", str(tmp_path / "club.npz")):
+        assert keep_where(runs, [f"dataset={text}"]) == runs[:1]
