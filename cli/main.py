@@ -71,6 +71,8 @@ def main() -> None:
     """Run the program and exit with its code."""
     # Processes that others start for us find no modules in the working folder either (Python 3.11 and later).
     os.environ["PYTHONSAFEPATH"] = "1"
+    # Pictures are only ever written to files here; a notebook names a backend that may not be installed beside us.
+    os.environ["MPLBACKEND"] = "agg"
     code = 0
     try:
         with unbroken_streams():

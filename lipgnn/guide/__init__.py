@@ -37,6 +37,7 @@ TOPICS = (
     "extending",
     "studies",
     "commands",
+    "changes",
 )
 
 

@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+from lipgnn.results.store import to_csv
+
 
 @pytest.fixture
 def results(result_row, write_store, tmp_path):
@@ -243,3 +245,11 @@ def test_gradients_that_are_not_there_say_what_to_do(invoke, results, arguments,
     code, out, err = invoke("report", *arguments)
     assert (code, out) == (2, "")
     assert part in err
+
+
+def test_a_backend_for_pictures_that_is_not_installed_does_no_harm(lipgnn, tmp_path, result_row):
+    """As in a notebook, whose kernel names its own for all processes that it starts."""
+    (tmp_path / "results.csv").write_bytes(to_csv([result_row(layers=2), result_row(layers=4, run_id="b" * 12)]))
+    words = ("report", "results.csv", "--rows", "norm", "--cols", "layers", "--figure", "depth", "-o", "depth.png")
+    lipgnn(*words, check=0, MPLBACKEND="module://no_such_package.backend")
+    assert (tmp_path / "depth.png").stat().st_size > 0

@@ -241,12 +241,16 @@ def differing_words(table: Table) -> str | None:
     )
 
 
+def _runs(count: int) -> str:
+    return "1 run" if count == 1 else f"{count} runs"
+
+
 def _notes(table: Table) -> list[str]:
     notes = [differing] if (differing := differing_words(table)) else []
     if diverged := sum(cell.diverged for cell in table.cells.values()):
-        notes.append(f"Diverged runs in these cells, in no mean: {diverged}.")
+        notes.append(f"{_runs(diverged)} diverged and {'is' if diverged == 1 else 'are'} in no mean.")
     if never := sum(cell.never for cell in table.cells.values()):
-        notes.append(f"Runs in these cells that never came to it, in no mean: {never}.")
+        notes.append(f"{_runs(never)} never came to it and {'is' if never == 1 else 'are'} in no mean.")
     notes += [f"Steps of a walk: {horizon_words(name)}." for name in _horizons(table)]
     if table.baseline is not None:
         notes.append(

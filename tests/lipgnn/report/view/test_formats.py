@@ -29,7 +29,7 @@ def test_markdown(table):
         "\n"
         "test accuracy in %; mean ± sample standard deviation over seed 0, 1, 2; n = 3 unless stated.\n"
         "\n"
-        "Diverged runs in these cells, in no mean: 5.\n"
+        "5 runs diverged and are in no mean.\n"
     )
 
 
