@@ -14,7 +14,7 @@ from lipgnn.report.table.values import is_score, metric_words
 from lipgnn.report.view.printed import plain
 
 # Values that do not speak for themselves.
-_BARE = ("none", "own", "2x")
+_BARE = ("none", "own", "2x", "on", "off")
 
 
 @dataclass(frozen=True)
