@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from lipgnn.catalog import CHOICES, METRICS, horizon_words
-from lipgnn.report.table.cells import Cell, Key, Table
+from lipgnn.report.table.cells import DATA_FIELDS, Cell, Key, Table
 from lipgnn.report.table.statistics import CONFIDENCE, Difference
 from lipgnn.report.table.values import (
     DISTANCE,
@@ -165,17 +165,26 @@ def _number(table: Table, row: Key, col: Key, kind: str) -> float | None:
 
 
 def _marks(table: Table, column: tuple[Key, str], bold: str, underline: str) -> list[str | None]:
-    """How the number of every row is marked; numbers of different metrics have no rank, and distances have none."""
+    """How the number of every row is marked, among those of the same data.
+
+    Numbers of different metrics have no rank, and distances have none.
+    """
     if _mixed(table, column[0]) or table.layout.value == DISTANCE:
         return [None] * len(table.row_keys)
-    numbers = [_number(table, row, *column) for row in table.row_keys]
     (metric, *_) = table.metrics_by_column[column[0]]
     upwards = higher_is_better(table.layout.value, metric)
-    ranks = sorted({value for value in numbers if value is not None}, reverse=upwards)
-    # One number, or many equal ones, are not best of anything.
-    by_rank = dict(zip(ranks, ("best", "second"), strict=False)) if len(ranks) > 1 else {}
+    places = [place for place, name in enumerate(table.layout.rows) if name in DATA_FIELDS]
+    by_data: dict[Key, dict[Key, float | None]] = {}
+    for row in table.row_keys:
+        by_data.setdefault(tuple(row[place] for place in places), {})[row] = _number(table, row, *column)
     styles = {underline: "underline", bold: "bold"}
-    return [styles.get(by_rank.get(value)) for value in numbers]
+    marks = {}
+    for numbers in by_data.values():
+        ranks = sorted({value for value in numbers.values() if value is not None}, reverse=upwards)
+        # One number, or many equal ones, are not best of anything.
+        by_rank = dict(zip(ranks, ("best", "second"), strict=False)) if len(ranks) > 1 else {}
+        marks |= {row: styles.get(by_rank.get(value)) for row, value in numbers.items()}
+    return [marks[row] for row in table.row_keys]
 
 
 def _headers(table: Table, columns: Sequence[tuple[Key, str]]) -> list[list[tuple[str, int]]]:

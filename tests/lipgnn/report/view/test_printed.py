@@ -215,3 +215,16 @@ def test_tables_of_walks_say_how_many_steps_these_have(result_row):
     assert entries(as_printed(table))[0][0][0] == "1.500"
     others = build_table([result_row()], Layout(rows=("norm",), cols=("dataset",)))
     assert as_printed(others).notes == []
+
+
+def test_the_best_is_that_of_its_own_data(result_row):
+    scores = {("cora", "none"): 0.8, ("cora", "lip"): 0.9, ("citeseer", "none"): 0.7, ("citeseer", "lip"): 0.6}
+    runs = [result_row(dataset=name, norm=norm, test_score=score) for (name, norm), score in scores.items()]
+    printed = as_printed(build_table(runs, Layout(rows=("dataset", "norm"), cols=("layers",))))
+    marks = {labels: row[0].mark for labels, row in printed.rows}
+    assert marks == {
+        ("cora", "none"): "underline",
+        ("cora", "lip"): "bold",
+        ("citeseer", "none"): "bold",
+        ("citeseer", "lip"): "underline",
+    }
