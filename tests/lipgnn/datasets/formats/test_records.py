@@ -31,8 +31,9 @@ def test_lines_that_are_no_edges_are_named(tmp_path, text):
         read_records(tmp_path / "edges.txt")
 
 
+@pytest.mark.real("pyarrow")
 def test_parquet_keeps_numbers_lists_and_holes(tmp_path):
-    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow
     from pyarrow import parquet
 
     columns = {"id": ["a", "b"], "label": [1, None], "f": [[0.5, 1.0], [2.0, 3.0]]}
@@ -44,8 +45,9 @@ def test_parquet_keeps_numbers_lists_and_holes(tmp_path):
         read_records(tmp_path / "nodes.parquet")
 
 
+@pytest.mark.real("pyarrow")
 def test_tables_of_parquet_are_a_data_set(tmp_path):
-    pyarrow = pytest.importorskip("pyarrow")
+    import pyarrow
     from pyarrow import parquet
 
     from lipgnn.datasets import read
