@@ -1,4 +1,4 @@
-"""Files of DGL's `save_graphs`: one graph with features, labels and masks of its nodes.
+"""Files of DGL's `save_graphs`: one graph with features, labels and masks of its nodes, and maybe types of its edges.
 
 They hold tensors and names and no pickles, so that reading one runs no code; but DGL's reader is a library in C++ that
 trusts its input. A file that does not begin as such files do is not handed to it.
@@ -18,6 +18,8 @@ from lipgnn.datasets.source import UNKNOWN, Source, Split, damaged
 _MAGIC = (0xDD2E4FF046B4A13F).to_bytes(8, "little")
 _FEATURES, _LABELS = ("feat", "features", "x"), ("label", "labels", "y")
 _MASKS = ("train_mask", "val_mask", "test_mask")
+# What DGL itself leaves at the edges of a part of a graph.
+_DGL_IDS = "_ID"
 
 
 def read_dgl(path: Path) -> Source:
@@ -57,21 +59,26 @@ class DglGraphs:
 
 
 def _source(path: Path, graph: Any) -> Source:
+    from lipgnn.runtime import EDGE_TYPE
+
     data = {name: tensor.numpy() for name, tensor in graph.ndata.items()}
     features = next((data[name] for name in _FEATURES if name in data), None)
     if features is None:
         raise damaged(path, f"its nodes have no features; they have {', '.join(data) or 'nothing'}", _FROM_PYTHON)
+    if lost := sorted(set(graph.edata) - {EDGE_TYPE, _DGL_IDS}):
+        raise damaged(path, f"its edges have {lost[0]!r}, which no layer uses", _FROM_PYTHON)
     count = graph.num_nodes()
     labels = next((data[name] for name in _LABELS if name in data), np.full(count, UNKNOWN))
     masks = [data[name].astype(bool) for name in _MASKS if name in data]
     return Source(
         name=path.stem,
-        edges=np.stack([end.numpy() for end in graph.edges()]).astype(np.int64),
+        edges=np.stack([end.numpy() for end in graph.edges(order="eid")]).astype(np.int64),
         directed=True,
         features=features.reshape(count, -1).astype(np.float32),
         labels=labels.astype(np.float32 if labels.ndim == 2 else np.int64),
         splits={"public": Split(*masks)} if len(masks) == len(_MASKS) else {},
         origin=str(path),
+        edge_types=graph.edata[EDGE_TYPE].numpy().astype(np.int64) if EDGE_TYPE in graph.edata else None,
     )
 
 

@@ -42,9 +42,9 @@ def further_differences(table: Table) -> list[str]:
     """In what else the runs of a table differ, each with its values by column or by row where it goes with these."""
     texts = []
     for name, counts in _varying(table, ()).items():
-        for names, place in ((table.layout.cols, 1), (table.layout.rows, 0)):
+        for place in (1, 0):
             if (by_key := _by_key(table, name, place)) is not None:
-                texts.append(f"{name} ({'; '.join(_at(names, *pair) for pair in by_key.items())})")
+                texts.append(f"{name} ({'; '.join(_at(*pair) for pair in by_key.items())})")
                 break
         else:
             texts.append(_values(name, counts))
@@ -79,8 +79,8 @@ def _by_key(table: Table, name: str, place: int) -> dict[str, list[Key]] | None:
     return dict(found)
 
 
-def _at(names: Sequence[str], value: str, keys: Sequence[Key]) -> str:
-    """A value with the rows or columns that have it, of which only what is not the same for all of them matters."""
+def _at(value: str, keys: Sequence[Key]) -> str:
+    """A value with the rows or columns that have it."""
     return f"{value} at {', '.join('/'.join(map(_text, key)) for key in keys)}"
 
 

@@ -70,7 +70,7 @@ class Exchange:
         self.compression, self._scale, self._seed = compression, scale, seed
         self._decays = dict(decays or {})
         self.memory = Memory(self._parameters, keeps=memory and compression is not None and compression.sparse)
-        self._torch = _torch_hook(compression, memory=memory, seed=seed)
+        self._hook = _torch_hook(compression, memory=memory, seed=seed)
         self.rate = 1.0
         self._calls = self.sent_bits = self.dense_bits = 0
 
@@ -96,9 +96,9 @@ class Exchange:
         self.dense_bits += dense_bits(len(gradient), _width(gradient))
         if self.compression is None:
             mean = self._dense(gradient, group, workers)
-        elif self._torch:
+        elif self._hook:
             shapes = [self._parameters[piece.name].shape for piece in pieces]
-            mean, bits = self._torch.mean(Bucket(gradient, shapes), group)
+            mean, bits = self._hook.mean(Bucket(gradient, shapes), group)
             self.sent_bits += bits
         elif rate == 0:
             # A step of length 0 changes nothing, so there is nothing to send or to keep.
@@ -135,7 +135,7 @@ class Exchange:
     def tensors(self) -> Tensors:
         """All that a resumed run needs of this worker, by name."""
         counts = [self._calls, self.sent_bits, self.dense_bits]
-        own = self._torch.tensors() if self._torch else {}
+        own = self._hook.tensors() if self._hook else {}
         return {**self.memory.tensors(), **own, COUNTS: torch.tensor(counts, dtype=torch.int64, device="cpu")}
 
     def load(self, tensors: Tensors) -> None:
@@ -150,8 +150,8 @@ class Exchange:
             raise ValueError("the memory of gradients is of another network or compression")
         for name, tensor in own.items():
             tensor.copy_(tensors[name])
-        if self._torch:
-            self._torch.load(tensors)
+        if self._hook:
+            self._hook.load(tensors)
         self._calls, self.sent_bits, self.dense_bits = tensors[COUNTS].tolist()
 
     def _with_decay(self, name: str, gradient: torch.Tensor) -> torch.Tensor:

@@ -169,12 +169,12 @@ def test_a_path_is_written_down_so_that_it_leads_there_from_anywhere(data_dir, t
     from lipgnn.datasets.locate import settled
 
     _touch(data_dir, "mine.npz")
-    work = tmp_path / "work"
-    (work / "graphs" / "own").mkdir(parents=True)
-    (work / "mine").mkdir()
-    monkeypatch.chdir(work)
-    own = str(work / "graphs" / "own")
-    assert {settled(text) for text in ("graphs/own", "./graphs/own", "../work/graphs/own", own)} == {own}
+    desk = tmp_path / "desk"
+    (desk / "graphs" / "own").mkdir(parents=True)
+    (desk / "mine").mkdir()
+    monkeypatch.chdir(desk)
+    own = str(desk / "graphs" / "own")
+    assert {settled(text) for text in ("graphs/own", "./graphs/own", "../desk/graphs/own", own)} == {own}
     assert settled("graphs/own:undirected") == f"{own}:undirected"
     # Names are names, also where a folder is called so.
     for name in ("mine", "cora", "cora:directed", "trees:3", "minesweeper:50", "nothing-here"):

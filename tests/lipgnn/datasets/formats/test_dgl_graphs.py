@@ -26,6 +26,16 @@ def test_a_graph_that_dgl_saved_is_read_back_equal(tmp_path, graph):
     assert source.splits["public"].test.tolist() == [False, False, True]
 
 
+def test_types_of_edges_are_kept_and_other_edge_data_is_not_lost_in_silence(tmp_path, graph):
+    graph.edata["edge_type"] = torch.tensor([1, 0, 1])
+    dgl.save_graphs(str(tmp_path / "typed.bin"), [graph])
+    assert read(tmp_path / "typed.bin").edge_types.tolist() == [1, 0, 1]
+    graph.edata["weight"] = torch.ones(3)
+    dgl.save_graphs(str(tmp_path / "weighted.bin"), [graph])
+    with pytest.raises(DataError, match="'weight', which no layer uses"):
+        read(tmp_path / "weighted.bin")
+
+
 def test_files_that_are_none_are_refused_with_the_way_from_python(tmp_path, graph):
     dgl.save_graphs(str(tmp_path / "two.bin"), [graph, graph])
     bare = dgl.graph(([0], [1]))
