@@ -6,10 +6,10 @@ import datetime
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
-from lipgnn.errors import DataError, UsageError, unknown_name
+from lipgnn.errors import DataError, unknown_name
 from lipgnn.results.columns import COLUMNS, OPTIONAL, Row
+from lipgnn.results.conditions import is_meant, split_condition
 from lipgnn.results.labels import FILE, read_labels
 from lipgnn.results.run import CLAIM, Run
 from lipgnn.results.store import Store
@@ -60,12 +60,8 @@ def choose_runs(
     """
     chosen = list(runs)
     for condition in where:
-        key, equals, wanted = condition.partition("=")
-        if not equals:
-            raise UsageError(f"--where takes key=value, got {condition!r}.", "For example: --where status=failed")
-        if key not in LISTED:
-            raise unknown_name("field", key, LISTED)
-        chosen = [run for run in chosen if any(_is(run[key], text) for text in wanted.split(","))]
+        key, texts = split_condition(condition, LISTED)
+        chosen = [run for run in chosen if any(is_meant(key, text, run[key]) for text in texts)]
     chosen = [run for run in chosen if set(tags) <= set(run["tags"])]
     if sort is not None:
         name = sort.removeprefix("-")
@@ -75,15 +71,6 @@ def choose_runs(
         known.sort(key=lambda run: run[name], reverse=sort.startswith("-"))
         chosen = [*known, *(run for run in chosen if run[name] is None)]
     return chosen
-
-
-def _is(value: Any, text: str) -> bool:
-    if isinstance(value, int | float):
-        try:
-            return float(text) == value
-        except ValueError:
-            return False
-    return str(value) == text
 
 
 def _without_result(run: Run) -> Row:

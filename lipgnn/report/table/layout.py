@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -10,6 +9,7 @@ from lipgnn.catalog import DATASETS, FEATURE_NORMS, MODELS, NO_NORM, RESIDUALS, 
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.report.table.values import SHOWN
 from lipgnn.results.columns import COLUMNS, Row
+from lipgnn.results.conditions import is_meant, split_condition
 from lipgnn.spec.run import FIELDS
 
 # Fields that can make rows and columns; a run's data and version are part of what it is.
@@ -96,13 +96,9 @@ def keep_where(runs: Iterable[Row], conditions: Iterable[str]) -> list[Row]:
     runs, conditions = list(runs), list(conditions)
     kept = runs
     for condition in conditions:
-        key, equals, wanted = condition.partition("=")
-        if not equals:
-            raise UsageError(f"--where takes key=value, got {condition!r}.", "For example: --where lr=0.005")
-        if key not in COLUMNS:
-            raise unknown_name("field", key, COLUMNS)
+        key, texts = split_condition(condition, COLUMNS)
         present = {run.get(key) for run in runs}
-        accepted = {find_value(key, text, present) for text in wanted.split(",")}
+        accepted = {find_value(key, text, present) for text in texts}
         kept = [run for run in kept if run.get(key) in accepted]
     if not kept:
         raise UsageError(
@@ -119,14 +115,8 @@ def find_value(key: str, text: str, present: set) -> object:
     UsageError : there is none.
     """
     for value in present:
-        if str(value) == text or (key == "dataset" and value == os.path.abspath(text)):
+        if is_meant(key, text, value):
             return value
-        if isinstance(value, int | float):
-            try:
-                if float(text) == value:
-                    return value
-            except ValueError:
-                continue
     raise unknown_name(f"value of {key}", text, [str(value) for value in sorted(present, key=lambda v: order(key, v))])
 
 
