@@ -55,8 +55,9 @@ EXIT_FAILURES = 3
 )
 @click.option(
     "--scale",
-    metavar="[small|paper]",
-    help="Take the study at this scale: hours on two cores, or the full protocol.  [default: small]",
+    metavar="[small|decide|paper]",
+    help="Take the study at this scale: hours on two cores, the runs of the full protocol that decide its question, or "
+    "all of it.  [default: small]",
 )
 @click.option("--protocol", metavar="NAME", help="Take the study by this protocol.  [default: its first]")
 @preset_option

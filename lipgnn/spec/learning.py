@@ -17,7 +17,9 @@ class Learning(Protocol):
     compress: str
     compress_memory: str
     compress_scale: str
+    lr: float
     schedule: str
+    stop_lr: float
     shift: float
 
 
@@ -44,6 +46,16 @@ def check_learning(spec: Learning) -> None:
         raise UsageError(
             f"--shift {spec.shift:g} is of schedule inverse and of optimizer memsgd, and there is neither.",
             "Leave it out, or use --schedule inverse.",
+        )
+    if spec.stop_lr and spec.schedule == "none":
+        raise UsageError(
+            f"--stop-lr {spec.stop_lr:g} waits for a schedule to lower the learning rate, and --schedule none keeps it.",
+            "Leave it out, or use --schedule plateau.",
+        )
+    if spec.stop_lr >= spec.lr:
+        raise UsageError(
+            f"--stop-lr {spec.stop_lr:g} would stop before the first step, because the learning rate is {spec.lr:g}.",
+            "Use a smaller one.",
         )
 
 

@@ -89,6 +89,14 @@ class RunSpec(NetworkSpec):
     clip: float = option(_TRAINING, 0.0, "The largest norm of the whole gradient; 0 is off.", low=0, high=1e12)
     optimizer: str = option(_TRAINING, "adam", "What changes the weights.", catalog=OPTIMIZERS, neutral="adam")
     schedule: str = option(_TRAINING, "none", "The course of the learning rate.", catalog=SCHEDULES)
+    stop_lr: float = option(
+        _TRAINING,
+        0.0,
+        "Stop when --schedule has lowered the learning rate to this or less; 0 is off.",
+        low=0,
+        high=1e6,
+        neutral=0.0,
+    )
     shift: float = option(
         _TRAINING,
         0.0,

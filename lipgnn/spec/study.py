@@ -1,4 +1,4 @@
-"""Studies: experiments that ship as TOML files, each a grid or several, at one or two scales. No torch here.
+"""Studies: experiments that ship as TOML files, each a grid or several, at one to three scales. No torch here.
 
 A study may be a plain grid (see lipgnn.spec.grid). One with scales has more tables::
 
@@ -35,7 +35,8 @@ from lipgnn.spec.run import FIELDS, HOW, RunSpec, parse_value
 from lipgnn.spec.toml import read_toml
 
 FOLDER = Path(__file__).parent / "studies"
-SCALES = ("small", "paper")
+SCALES = ("small", "decide", "paper")
+"""Hours on two cores; the runs of the full protocol that decide a question; all of it."""
 # Options of a report that a study can give, and whether each is a list; `figure_value` is the value of its figure, and
 # `papers` are those, by how their names begin, whose numbers belong to it.
 REPORT = {

@@ -181,12 +181,13 @@ class Training:
 
     @property
     def finished(self) -> bool:
-        """Whether the epochs are used up, patience has run out, or there is nothing left to learn."""
+        """Whether the epochs are used up, patience has run out, or there is nothing left to learn, or to learn with."""
         waited = self.epoch - self.best.epoch if self.best else 0
         learned = self.spec.select == "train_score" and self.best is not None
         learned = learned and self.best.train_score == self.metric.perfect
         out_of_patience = self.spec.patience > 0 and waited >= self.spec.patience
-        return self.epoch >= self.spec.own_epochs or out_of_patience or learned
+        frozen = self.learner.rate <= self.spec.stop_lr
+        return self.epoch >= self.spec.own_epochs or out_of_patience or learned or frozen
 
     def _evaluate(self) -> dict[str, float]:
         """Losses and metrics without dropout; where an output is not finite, the last step is taken back."""
