@@ -53,7 +53,9 @@ class Names(click.ParamType):
 @click.argument("sources", metavar="[RESULTS]...", nargs=-1, type=click.Path(path_type=Path))
 @click.option("--study", metavar="NAME", help="Show the runs of a study that ships, laid out as it says.")
 @click.option(
-    "--scale", metavar="[small|decide|paper]", help="Take the study at this scale.  [default: the first that has results]"
+    "--scale",
+    metavar="[small|decide|paper]",
+    help="Take the study at this scale.  [default: the first that has results]",
 )
 @click.option("--protocol", metavar="NAME", help="Take the study by this protocol.  [default: its first]")
 @click.option("--sweep", metavar="[last|NAME]", help="Take only the runs of this sweep; last is the one begun last.")

@@ -11,6 +11,7 @@ from typing import Any
 import click
 
 from cli import console
+from cli.completion import complete_runs
 from cli.options import (
     GroupedCommand,
     debug_option,
@@ -21,6 +22,7 @@ from cli.options import (
     tag_option,
 )
 from cli.signals import StopRequest
+from cli.sweep_pack import pack_run, unpack_run
 from cli.sweep_plan import show_plan
 from cli.sweep_view import SweepView, show_summary
 from lipgnn.catalog import cautions
@@ -40,6 +42,8 @@ Examples:
   lipgnn sweep --study missing --scale small --dry-run
   lipgnn sweep --study missing --protocol pairnorm --dataset cora --jobs 2
   lipgnn sweep grid.toml --engine ray --address auto
+  lipgnn sweep --pack 3f2a
+  lipgnn sweep --unpack 3f2a91c05d77.run.zip
 
 The same command again computes only what is missing.
 """
@@ -100,6 +104,18 @@ EXIT_FAILURES = 3
     metavar="N",
     help="Write a checkpoint after so many epochs.",
 )
+@click.option(
+    "--pack",
+    metavar="RUN",
+    shell_complete=complete_runs,
+    help="Write an unfinished run with its checkpoint into the one file RUN.run.zip here, compute nothing, and stop.",
+)
+@click.option(
+    "--unpack",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Take the run of such a file into the folder of results, where its command goes on with it, and stop.",
+)
 @click.option("--name", metavar="NAME", help="Call the sweep so, for `lipgnn report --sweep NAME`.")
 @tag_option
 @results_option
@@ -110,12 +126,18 @@ def command(
     settings: tuple[str, ...],
     retry: tuple[str, ...],
     dry_run: bool,
+    pack: str | None,
+    unpack: Path | None,
     results: Path,
     as_json: bool,
     quiet: bool,
     **given: Any,
 ) -> int:
     """Run a grid across depths, norms, models, data sets and seeds."""
+    if pack:
+        return pack_run(pack, results)
+    if unpack:
+        return unpack_run(unpack, results, force=given["force"])
     states = tuple(word for item in retry for word in item.split(","))
     means, which = Means(**_taken(Means, given)), _taken(SweepRequest, given)
     # What is left are the options of a run.

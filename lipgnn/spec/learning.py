@@ -49,7 +49,7 @@ def check_learning(spec: Learning) -> None:
         )
     if spec.stop_lr and spec.schedule == "none":
         raise UsageError(
-            f"--stop-lr {spec.stop_lr:g} waits for a schedule to lower the learning rate, and --schedule none keeps it.",
+            f"--stop-lr {spec.stop_lr:g} waits until the learning rate has been lowered, and --schedule none keeps it.",
             "Leave it out, or use --schedule plateau.",
         )
     if spec.stop_lr >= spec.lr:

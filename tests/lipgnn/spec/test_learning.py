@@ -20,6 +20,8 @@ from lipgnn.spec.run import RunSpec
         ({"compress_scale": "none", "compress": "topk:1", "compress_memory": "off"}, "has no such memory"),
         ({"shift": 5.0}, "--shift 5 is of schedule inverse and of optimizer memsgd"),
         ({"shift": 5.0, "optimizer": "sgd"}, "there is neither"),
+        ({"stop_lr": 1e-8}, "--schedule none keeps it"),
+        ({"stop_lr": 0.01, "schedule": "plateau", "lr": 0.01}, "would stop before the first step"),
     ],
 )
 def test_what_would_do_nothing_is_refused(options, reason):
@@ -34,6 +36,7 @@ def test_what_would_do_nothing_is_refused(options, reason):
         {"compress": "powersgd:1", "compress_memory": "off"},
         {"compress": "randk:0.1", "compress_scale": "none", "optimizer": "sgd"},
         {"schedule": "inverse", "shift": 5.0},
+        {"schedule": "plateau", "stop_lr": 1e-8},
         {"optimizer": "memsgd", "shift": 5.0},
         {"optimizer": "memsgd", "compress": "qsgd:2"},
     ],

@@ -21,7 +21,7 @@ def test_the_fields_are_those_of_the_contract_group_by_group():
         "network": "model layers hidden heads head_sharing shared_dim mixing_init activation encoder_activation bias "
         "skip mlp dropout layer_dropout dropout_from attn_dropout edge_dropout",
         "depth and norms": "norm kappa norm_place weight_norm residual alpha beta jk init stack",
-        "training": "lr weight_decay layer_weight_decay clip optimizer schedule shift compress compress_memory "
+        "training": "lr weight_decay layer_weight_decay clip optimizer schedule stop_lr shift compress compress_memory "
         "compress_scale batch_size fanout eval_every epochs patience select start finetune seed dtype",
         "paths": "observed predict horizon walk loss transitions directions",
         "images": "group reach readout",
@@ -168,7 +168,7 @@ _DATA_OF_TASK = {
 # These have values that not every run can have.
 _BOUND_TO_OTHERS = ("weight_norm", "norm", "model", "skip", "layer_weight_decay", "horizon", "transitions")
 _BOUND_TO_OTHERS += ("head_sharing", "shared_dim", "mixing_init", "start", "finetune")
-_BOUND_TO_OTHERS += ("shift", "compress", "compress_memory", "compress_scale")
+_BOUND_TO_OTHERS += ("stop_lr", "shift", "compress", "compress_memory", "compress_scale")
 
 
 @given(st.sampled_from([name for name in FIELDS if name not in (*HOW, *_BOUND_TO_OTHERS)]), st.integers(2, 10**6))
@@ -205,6 +205,11 @@ def test_how_gradients_are_compressed_is_part_of_the_run():
     ids = {RunSpec(**{**sparse, **more}).run_id("f") for more in ({}, *changes)}
     assert len(ids) == 1 + len(changes)
     assert RunSpec(**{**sparse, "compress": "topk:1e-2"}) == RunSpec(**sparse)
+
+
+def test_a_rate_to_stop_at_is_part_of_the_run():
+    plateau = {"schedule": "plateau", "lr": 0.01}
+    assert RunSpec(**plateau, stop_lr=1e-8).run_id("f") != RunSpec(**plateau).run_id("f")
 
 
 def test_a_horizon_and_transitions_are_part_of_the_run():

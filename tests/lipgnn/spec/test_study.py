@@ -7,7 +7,7 @@ from lipgnn.report.table.layout import Layout
 from lipgnn.report.table.papers import read_papers
 from lipgnn.results.recordings import RECORDS
 from lipgnn.spec.run import RunSpec
-from lipgnn.spec.study import identity, read_study, study_names, study_of
+from lipgnn.spec.study import SCALES, identity, read_study, study_names, study_of
 
 CONTENT = {
     "title": "A trial",
@@ -152,7 +152,8 @@ def test_every_study_that_ships_has_runs_at_every_scale(name):
     sizes = [len(choice.identities()) for choice in study.choices()]
     assert all(sizes)
     if study.parts.keys() != {None}:
-        assert list(study.parts) == ["small", "paper"]
+        assert list(study.parts) == [scale for scale in SCALES if scale in study.parts]
+        assert {"small", "decide"} & study.parts.keys()
         assert study.title
         assert sizes[-1] >= sizes[0], "the full protocol is no smaller"
 

@@ -170,6 +170,16 @@ def test_one_seed_is_one_run_and_another_seed_another(training):
     assert runs[0] == runs[1] != runs[2]
 
 
+def test_a_run_stops_when_its_rate_has_fallen_so_far(training):
+    """lr (1 + cos(π t / 20)) / 2 is first at most lr/2 after ten epochs."""
+    state = training(schedule="cosine", epochs=20, patience=0, lr=0.01, stop_lr=0.005 + 1e-9)
+    epochs = 0
+    while not state.finished:
+        state.step()
+        epochs += 1
+    assert epochs == 10
+
+
 @pytest.mark.parametrize("decay", ["same", "0.02"])
 @pytest.mark.parametrize("schedule", ["none", "plateau", "cosine"])
 def test_a_restored_state_goes_on_bit_for_bit(training, tmp_path, schedule, decay):
