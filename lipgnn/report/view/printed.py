@@ -20,6 +20,7 @@ from lipgnn.report.table.values import (
     scale_of,
     words_of,
 )
+from lipgnn.report.view.set_up import common_set_up, set_up_of
 
 DASH = "–"
 MINUS = "−"
@@ -80,9 +81,11 @@ def as_printed(table: Table, *, bold: str = "best", underline: str = "second") -
 
 
 def _kinds(table: Table, col: Key) -> list[str]:
-    """What a column has: our number, that of a paper where any row has one, the difference to the baseline."""
+    """What a column has: our number; where any row has that of a paper, our set-up and that; the difference."""
     published = any(cell.published for (_, own), cell in table.cells.items() if own == col)
-    return ["ours", *(["published"] if published else []), *(["difference"] if table.baseline is not None else [])]
+    beside = ["published"] if published else []
+    beside = ["set-up", *beside] if beside and common_set_up(table) is None else beside
+    return ["ours", *beside, *(["difference"] if table.baseline is not None else [])]
 
 
 def plain(value: object) -> str:
@@ -132,6 +135,8 @@ def _text(table: Table, row: Key, col: Key, kind: str) -> tuple[str, str]:
     if kind == "ours":
         text, remark = _ours(cell, value, table.usual_n)
         return text, remark + (f", {metric_words([cell.metric])}" if _mixed(table, col) and cell.n else "")
+    if kind == "set-up":
+        return set_up_of(cell.runs) or DASH, ""
     if kind == "published" and cell.published:
         stated = "layers" in table.layout.best and cell.published.depth is not None
         depth = f" ({cell.published.depth})" if stated else ""
@@ -197,7 +202,12 @@ def _headers(table: Table, columns: Sequence[tuple[Key, str]]) -> list[list[tupl
         lines.append([(plain(words), len(list(members))) for words, members in groups])
     if len(columns) > len(table.col_keys) or not table.layout.cols:
         ours = "ours" if table.with_published else heading_of(table.layout.value, table.metrics)
-        labels = {"ours": ours, "published": "published", "difference": f"against {table.baseline}"}
+        labels = {
+            "ours": ours,
+            "set-up": "our set-up",
+            "published": "published",
+            "difference": f"against {table.baseline}",
+        }
         lines.append([(plain(labels[kind]), 1) for _, kind in columns])
     return lines
 
@@ -267,6 +277,8 @@ def _notes(table: Table) -> list[str]:
             f"its {CONFIDENCE:.0%} confidence interval and p of the paired t-test, not adjusted for several tests."
         )
     shown = [cell.published for cell in table.cells.values() if cell.published]
+    if shown:
+        notes.append(f"Our set-up, heads × width and most epochs: {common_set_up(table) or 'in the table'}.")
     notes += [f"Published: {text}." for text in dict.fromkeys(f"{p.paper}, {p.table}; {p.source}" for p in shown)]
     pairs = ((cell.spec["dataset"], cell) for cell in table.cells.values() if cell.published and "dataset" in cell.spec)
     smaller = dict.fromkeys(plain(name) for name, cell in pairs if cell.published.scaled_down(cell.spec))
