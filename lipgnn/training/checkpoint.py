@@ -13,7 +13,7 @@ from safetensors.torch import save as tensors_to_bytes
 
 from lipgnn.errors import DataError
 from lipgnn.files import rename, sha256, to_json, write_atomic
-from lipgnn.spec.run import HOW, RunSpec
+from lipgnn.spec.run import HOW, RunSpec, is_neutral
 from lipgnn.tasks.saved import Tensors
 
 SCHEMA = 1
@@ -64,7 +64,9 @@ class CheckpointFile:
         if not (isinstance(state, dict) and isinstance(saved, dict)):
             raise self.damaged(f"{self.state_path.name} holds no state and specification")
         wanted = spec.to_dict()
-        differing = sorted(k for k in {*saved, *wanted} - {*HOW} if saved.get(k) != wanted.get(k))
+        # An option that is younger than the checkpoint had the value then that changes nothing.
+        young = {name for name, value in wanted.items() if name not in saved and is_neutral(name, value)}
+        differing = sorted(k for k in {*saved, *wanted} - {*HOW} - young if saved.get(k) != wanted.get(k))
         if differing:
             raise self.damaged(f"it is of another run; these differ: {', '.join(differing)}")
         for path in (self.tensors_path, self.next_path):

@@ -74,6 +74,17 @@ def test_a_kill_between_any_two_steps_leaves_the_old_checkpoint_or_the_new(tmp_p
     assert seen == {1, 2}
 
 
+def test_an_option_younger_than_the_checkpoint_changes_nothing_while_it_is_neutral(tmp_path):
+    file = CheckpointFile(tmp_path)
+    file.write(tensors(1), {"epoch": 7}, SPEC)
+    described = json.loads(file.state_path.read_text())
+    del described["spec"]["stop_lr"]
+    file.state_path.write_text(json.dumps(described))
+    assert file.read(SPEC)[1] == {"epoch": 7}
+    with pytest.raises(DataError, match="these differ: schedule, stop_lr"):
+        file.read(SPEC.with_values(schedule="plateau", stop_lr=1e-8))
+
+
 def test_a_checkpoint_of_another_spec_is_refused_with_the_differing_keys(tmp_path):
     CheckpointFile(tmp_path).write(tensors(1), {}, SPEC)
     with pytest.raises(DataError, match="these differ: layers, norm"):
