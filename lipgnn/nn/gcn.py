@@ -1,13 +1,14 @@
-"""Graph convolution, from DGL."""
+"""Graph convolution."""
 
 from __future__ import annotations
 
 import torch
 
+from lipgnn.kernels import affine
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.norms import Bound
 from lipgnn.norms.lengths import spectral_norm
-from lipgnn.runtime import dgl
+from lipgnn.runtime import PerGraph, dgl
 from lipgnn.spec.network import NetworkSpec
 
 
@@ -15,6 +16,11 @@ class GCNConv(dgl.nn.GraphConv):
     """x_i ← Σ_{j∈N(i)} W x_j / sqrt(d_i d_j) + b, on a graph that has its self-loops.
 
     d_i counts the in-edges of the target, d_j the out-edges of the source; on an undirected graph both are degrees.
+    Parameters are those of DGL's layer, from which it differs by its product with W.
+
+    Parameters
+    ----------
+    kernel : "fused" and "auto" bring the faster product where there is one.
 
     Reference: Kipf & Welling, "Semi-Supervised Classification with Graph Convolutional Networks", ICLR 2017.
     """
@@ -23,13 +29,23 @@ class GCNConv(dgl.nn.GraphConv):
     counts_out_edges = True
     keeps_statistics = False
 
-    def __init__(self, in_feats: int, out_feats: int, bias: bool = True):
+    def __init__(self, in_feats: int, out_feats: int, bias: bool = True, kernel: str = "auto"):
         super().__init__(in_feats, out_feats, norm="both", bias=bias, allow_zero_in_degree=True)
+        self.kernel = kernel
 
     @classmethod
     def from_spec(cls, spec: NetworkSpec, width: int) -> GCNConv:
         """The layer of this network, from features of `width` channels to as many."""
-        return cls(width, width, bias=spec.bias == "layers")
+        return cls(width, width, bias=spec.bias == "layers", kernel=spec.kernel)
+
+    def forward(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
+        """(N, F) → (N, F'); the wider of the two is not added up."""
+        shrinks = self.weight.shape[0] > self.weight.shape[1]
+        of_source, of_target = (root.to(x.dtype)[:, None] for root in _roots(graph))
+        x = (self.values(x) if shrinks else x) * of_source
+        x = dgl.ops.copy_u_sum(graph, x)
+        x = (x if shrinks else self.values(x)) * of_target
+        return x if self.bias is None else x + self.bias
 
     @property
     def maps(self) -> list[LinearMap]:
@@ -42,8 +58,8 @@ class GCNConv(dgl.nn.GraphConv):
         return LinearMap(self, last=True)
 
     def values(self, x: torch.Tensor) -> torch.Tensor:
-        """W x, (N, F) → (N, F)."""
-        return x @ self.weight
+        """W x, (N, F) → (N, F')."""
+        return affine(x, self.weight.t(), None, self.kernel)
 
     def certified(self, graph: dgl.DGLGraph) -> Bound:
         """The Lipschitz constant of the layer on `graph`: ‖Â‖₂ ‖W‖₂ ≤ ‖W‖₂.
@@ -52,3 +68,12 @@ class GCNConv(dgl.nn.GraphConv):
         Σ_j Â_ij √d_j = Σ_{j∈N(i)} 1/√d_i = √d_i, and Σ_i Â_ij √d_i = √d_j.
         """
         return Bound(spectral_norm(self.weight))
+
+
+def _find_roots(graph: dgl.DGLGraph) -> tuple[torch.Tensor, torch.Tensor]:
+    """1/√d of every node as a source and as a target, in float64; nodes without edges count as if they had one."""
+    return tuple(degrees.clamp(min=1).double().rsqrt() for degrees in (graph.out_degrees(), graph.in_degrees()))
+
+
+# Once a graph: every layer of a deep network asks.
+_roots = PerGraph(_find_roots)

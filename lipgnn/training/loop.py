@@ -13,7 +13,7 @@ from typing import Any
 
 import torch
 
-from lipgnn.catalog import MODELS, NO_NORM, check_name, fused_norms, parse_norm
+from lipgnn.catalog import NO_NORM, check_name, fused_norms, parse_norm
 from lipgnn.errors import DataError, Interrupted, RunFailed, UsageError
 from lipgnn.kernels import choose
 from lipgnn.memory import forget_peak, free_memory, memory_returned
@@ -171,8 +171,6 @@ def _trained(
 
 
 def _choose_kernel(spec: RunSpec, device: torch.device) -> tuple[str, str]:
-    if MODELS[spec.model].attention is None:
-        return "dgl", f"{spec.model} has no attention"
     score = parse_norm(spec.norm)[0] or NO_NORM
     if spec.kernel == "auto" and score not in fused_norms():
         return "dgl", f"the only one that knows {score}"
