@@ -10,7 +10,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from lipgnn.catalog import DATASETS, Entry
+from lipgnn.catalog import DATASETS, TRACKERS, Entry, tracker_names
 from lipgnn.spec.options import GROUPS, default_of, type_of
 from lipgnn.spec.presets import PRESETS
 from lipgnn.spec.run import FIELDS
@@ -177,6 +177,19 @@ def tag_option(command: Command) -> Command:
         multiple=True,
         metavar="TAG",
         help="Give the run this tag, to find it with `lipgnn runs --tag TAG`; this may be repeated.",
+    )(command)
+
+
+def log_option(command: Command) -> Command:
+    """`--log NAME[,NAME]`, of commands that compute runs; the value is a tuple of names."""
+    return click.option(
+        "--log",
+        multiple=True,
+        metavar=f"[{'|'.join(TRACKERS)}],…",
+        envvar="LIPGNN_LOG",
+        show_envvar=True,
+        callback=lambda context, option, texts: tracker_names(texts),
+        help="Log losses, scores and gradients by layer for these trackers as well; see `lipgnn guide trackers`.",
     )(command)
 
 
