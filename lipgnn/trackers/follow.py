@@ -26,7 +26,6 @@ from lipgnn.results.store import Store
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import command_for
 from lipgnn.tasks import TaskData, find_task
-from lipgnn.trackers.figure import diagnose_figure
 from lipgnn.trackers.numbers import Numbers, of_earlier_epochs, of_epoch, of_layers, of_result
 from lipgnn.trackers.tracker import Tracked, Tracker, tracking_id
 from lipgnn.training import loop
@@ -159,6 +158,8 @@ class _Following:
         self._run = None
 
     def _figure(self, folder: Path) -> Path | None:
+        from lipgnn.trackers.figure import diagnose_figure
+
         try:
             with _unnoticed(self._run.device):
                 return diagnose_figure(self._store.run(self._run.run_id), self._dataset, self._run.device, folder)

@@ -41,7 +41,7 @@ class MLflow:
             found = self._client.search_runs([experiment], f"tags.`{TAG}` = '{run.id}'", max_results=1)
             self._id = found[0].info.run_id if found else self._create(experiment, run)
         self._client.update_run(self._id, "RUNNING")
-        self.last = self._last_epoch() if found else 0
+        self.last = self._last_epoch() if found else -1
         self._waiting: list[Metric] = []
         self._sent = time.monotonic()
 
@@ -56,7 +56,7 @@ class MLflow:
 
     def _last_epoch(self) -> int:
         """The last epoch that was logged before: of a run that was killed, maybe one after its checkpoint."""
-        return max((metric.step for metric in self._client.get_metric_history(self._id, "val_loss")), default=0)
+        return max((metric.step for metric in self._client.get_metric_history(self._id, "val_loss")), default=-1)
 
     def log(self, epoch: int, numbers: Mapping[str, float]) -> None:
         from mlflow.entities import Metric

@@ -19,9 +19,9 @@ class TensorBoard:
         from torch.utils.tensorboard import SummaryWriter
 
         folder = run.folder / "tensorboard"
-        self.last = run.epoch if folder.exists() else 0
+        self.last = run.epoch if folder.exists() else -1
         self._options = {name: v if isinstance(v, int | float | str) else str(v) for name, v in run.known.items()}
-        self._writer = SummaryWriter(folder, purge_step=self.last + 1 if self.last else None)
+        self._writer = SummaryWriter(folder, purge_step=self.last + 1 if folder.exists() else None)
         rows = [f"| {name} | {_cell(value)} |" for name, value in self._options.items()]
         self._writer.add_text("spec", "\n".join([f"{run.title}\n", "| option | value |", "|---|---|", *rows]), 0)
 

@@ -49,7 +49,7 @@ class Tracker(Protocol):
 
     Attributes
     ----------
-    last : of a run that goes on, the last epoch that it holds already; it is given those after it.
+    last : of a run that goes on, the last epoch that it holds already, and -1 if none; it is given those after it.
     """
 
     last: int
