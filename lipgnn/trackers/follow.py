@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import io
 import logging
+import os
 import tempfile
 import warnings
 from collections.abc import Callable, Collection, Generator, Iterator
@@ -29,6 +30,7 @@ from lipgnn.tasks import TaskData, find_task
 from lipgnn.trackers.numbers import Numbers, of_earlier_epochs, of_epoch, of_layers, of_result
 from lipgnn.trackers.tracker import Tracked, Tracker, tracking_id
 from lipgnn.training import loop
+from lipgnn.training.distributed.surroundings import find_place
 from lipgnn.training.events import Finished, Started
 from lipgnn.training.recorders import RECORDERS, Recorder
 from lipgnn.training.selection import Epoch
@@ -81,12 +83,12 @@ def train(
 
 
 def _has_gradients(spec: RunSpec, dataset: TaskData) -> bool:
-    """Whether the gradients of layers can be recorded."""
+    """Whether the gradients of layers can be recorded: a worker among several sees its own items alone."""
     try:
         RECORDERS["gradients"].check(spec, find_task(dataset.task))
     except UsageError:
         return False
-    return spec.workers == 1
+    return spec.workers == 1 and find_place(os.environ) is None
 
 
 class _Following:

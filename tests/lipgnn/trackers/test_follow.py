@@ -7,7 +7,7 @@ from toy_tracker import plug_in
 from lipgnn.errors import Interrupted, RunFailed
 from lipgnn.results.recordings import read_recording
 from lipgnn.results.store import Store
-from lipgnn.trackers import figure, train
+from lipgnn.trackers import figure, follow, train
 from lipgnn.trackers.numbers import of_epoch, of_result
 from lipgnn.training.loop import train as plain_train
 from lipgnn.training.state import Training
@@ -179,3 +179,19 @@ def test_a_figure_that_cannot_be_drawn_is_left_out(small_spec, data, store, monk
     list(train(small_spec.with_values(epochs=1), data, store, log=["toy"], warn=said.append))
     assert made[0].ends[0][0] == "done" and made[0].ends[0][3] is None
     assert said == ["The figure of diagnose is not logged, because it could not be drawn (ValueError: no colours)."]
+
+
+LAUNCHED = {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "2"}
+LAUNCHED |= {"MASTER_ADDR": "localhost", "MASTER_PORT": "1"}
+
+
+@pytest.mark.parametrize("launched", [{}, LAUNCHED])
+def test_one_of_several_workers_records_no_gradients(small_spec, data, store, monkeypatch, launched):
+    """What a launcher's variables mean is known before the training is; it alone would refuse to record."""
+    plug_in(monkeypatch)
+    asked = []
+    monkeypatch.setattr(follow.loop, "train", lambda *_, record, **__: asked.append(record) or (_ for _ in ()))
+    for name, value in launched.items():
+        monkeypatch.setenv(name, value)
+    list(train(small_spec.with_values(workers=1), data, store, log=["toy"]))
+    assert asked == [() if launched else ("gradients",)]
