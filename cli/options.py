@@ -10,7 +10,7 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
-from lipgnn.catalog import DATASETS, Entry
+from lipgnn.catalog import DATASETS, TRACKERS, Entry, tracker_names
 from lipgnn.spec.options import GROUPS, default_of, type_of
 from lipgnn.spec.presets import PRESETS
 from lipgnn.spec.run import FIELDS
@@ -44,9 +44,7 @@ class GroupedOption(click.Option):
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """The names that begin so, or else files."""
-        before, comma, last = incomplete.rpartition(",")
-        described = ((name, getattr(self.entries.get(name), "description", None)) for name in self.names)
-        found = [CompletionItem(f"{before}{comma}{n}", help=text) for n, text in described if n.startswith(last)]
+        found = completed(incomplete, self.names, self.entries)
         return found or [CompletionItem(incomplete, type="file")]
 
 
@@ -82,6 +80,13 @@ class GroupedCommand(click.Command):
         yield f"{option.opts[0]} NAME" if entries else flags, text
         for name, entry in entries.items():
             yield f"    {name}", entry.description
+
+
+def completed(incomplete: str, names: Iterable[str], entries: Mapping[str, Entry]) -> list[CompletionItem]:
+    """The names that the last value of a list may become, with their descriptions where `entries` has any."""
+    before, comma, last = incomplete.rpartition(",")
+    described = ((name, getattr(entries.get(name), "description", None)) for name in names)
+    return [CompletionItem(f"{before}{comma}{n}", help=text) for n, text in described if n.startswith(last)]
 
 
 def spec_options(command: Command) -> Command:
@@ -177,6 +182,20 @@ def tag_option(command: Command) -> Command:
         multiple=True,
         metavar="TAG",
         help="Give the run this tag, to find it with `lipgnn runs --tag TAG`; this may be repeated.",
+    )(command)
+
+
+def log_option(command: Command) -> Command:
+    """`--log NAME[,NAME]`, of commands that compute runs; the value is a tuple of names."""
+    return click.option(
+        "--log",
+        multiple=True,
+        metavar=f"[{'|'.join(TRACKERS)}],…",
+        envvar="LIPGNN_LOG",
+        show_envvar=True,
+        callback=lambda context, option, texts: tracker_names(texts),
+        shell_complete=lambda context, option, incomplete: completed(incomplete, TRACKERS, TRACKERS),
+        help="Log losses, scores and gradients by layer for these trackers as well; see `lipgnn guide trackers`.",
     )(command)
 
 

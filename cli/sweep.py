@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
-from dataclasses import fields
+from dataclasses import fields, replace
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +17,7 @@ from cli.options import (
     debug_option,
     json_option,
     list_options,
+    log_option,
     preset_option,
     results_option,
     tag_option,
@@ -25,7 +26,7 @@ from cli.signals import StopRequest
 from cli.sweep_pack import pack_run, unpack_run
 from cli.sweep_plan import show_plan
 from cli.sweep_view import SweepView, show_summary
-from lipgnn.catalog import cautions
+from lipgnn.catalog import cautions, installed_trackers
 from lipgnn.errors import Interrupted
 from lipgnn.spec.grid import parse_lists
 from lipgnn.spec.learning import learning_cautions
@@ -116,6 +117,7 @@ EXIT_FAILURES = 3
     metavar="FILE",
     help="Take the run of such a file into the folder of results, where its command goes on with it, and stop.",
 )
+@log_option
 @click.option("--name", metavar="NAME", help="Call the sweep so, for `lipgnn report --sweep NAME`.")
 @tag_option
 @results_option
@@ -156,7 +158,8 @@ def command(
     if dry_run:
         show_plan(prepared.plan, prepared.other_scales, as_json=as_json)
         return 0
-    summary = _compute(prepared, means, quiet=quiet)
+    log = installed_trackers(means.log, lambda sentence: console.note(f"Warning: {sentence}"))
+    summary = _compute(prepared, replace(means, log=log), quiet=quiet)
     if as_json:
         console.print_json(summary_json(summary))
     else:

@@ -16,6 +16,7 @@ from cli.options import (
     config_option,
     debug_option,
     json_option,
+    log_option,
     preset_option,
     results_option,
     spec_options,
@@ -78,6 +79,7 @@ The same command again prints the stored result, or goes on where it was interru
 @click.option(
     "--record", type=click.Choice(list(RECORDS)), multiple=True, help="Keep these numbers of the run, for figures."
 )
+@log_option
 @click.option("--force", is_flag=True, help="Compute the run anew even if it is stored.")
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress, only the result.")
@@ -93,6 +95,7 @@ def command(
     print_config: bool,
     save_every: int,
     record: tuple[str, ...],
+    log: tuple[str, ...],
     force: bool,
     as_json: bool,
     quiet: bool,
@@ -120,6 +123,7 @@ def command(
         return _take_part(resolved.spec, Store(results), orders)
     if verbose:
         show_sources(resolved)
+    orders["log"] = log
     result = _run(resolved, Store(results), orders, quiet=quiet, verbose=verbose, labels=labels)
     if as_json:
         console.print_json(result)
@@ -176,6 +180,10 @@ def _run(
     return follow(spec, dataset, store, orders, quiet=quiet, verbose=verbose, labels=labels)
 
 
+def _warn(sentence: str) -> None:
+    console.note(f"Warning: {sentence}")
+
+
 def follow(
     spec: RunSpec,
     dataset: TaskData,
@@ -190,19 +198,19 @@ def follow(
 
     Parameters
     ----------
-    orders : further arguments of `lipgnn.training.loop.train`.
+    orders : further arguments of `lipgnn.trackers.train`.
     labels : name and tags of the run, which it has from its beginning on.
     """
     from lipgnn.files import ensure_writable
 
     ensure_writable(store.root)
 
+    from lipgnn.trackers import train
     from lipgnn.training.events import Finished, Started
-    from lipgnn.training.loop import train
 
     ran = False
     with StopRequest() as stop, EpochProgress(quiet=quiet, every_epoch=verbose) as progress:
-        for event in train(spec, dataset, store, **orders, should_stop=stop):
+        for event in train(spec, dataset, store, **orders, warn=_warn, should_stop=stop):
             if isinstance(event, Finished):
                 result = event.result
                 add_labels(store.run(result["run_id"]).path, **labels)

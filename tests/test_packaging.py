@@ -1,13 +1,16 @@
 """What is built from the tree works outside of it, and README's commands are the ones that are checked."""
 
+import ast
 import configparser
 import importlib.machinery
+import json
 import os
 import re
 import shutil
 import site
 import subprocess
 import sys
+import tarfile
 import venv
 from pathlib import Path
 
@@ -23,18 +26,38 @@ SETUP_COMMANDS = [
 ]
 
 
+def checked_in():
+    """The files of the project, as git knows them; of a source archive all that it holds."""
+    listed = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True)
+    if listed.returncode == 0:
+        return {name for name in listed.stdout.splitlines() if (ROOT / name).exists()}
+    ours = ("setup.cfg", "setup.py", "README.md", "LICENSE", "lipgnn", "cli", "data", "results", "tests", ".ci")
+    files = [path for name in ours for path in (ROOT / name, *(ROOT / name).rglob("*")) if path.is_file()]
+    return {str(path.relative_to(ROOT)) for path in files if path.suffix not in (".pyc", ".so")}
+
+
 @pytest.fixture(scope="module")
-def outside(tmp_path_factory):
+def archive(tmp_path_factory):
+    """The source archive of what is checked in."""
+    base = tmp_path_factory.mktemp("archive")
+    tree = base / "tree"
+    for name in checked_in():
+        (tree / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy(ROOT / name, tree / name)
+    # The kernel is compiled without optimization, in an eighth of the time: it is only packed here.
+    (tree / "setup.py").write_text((ROOT / "setup.py").read_text().replace('"-O3"', '"-O0"'))
+    code = "from setuptools import build_meta; build_meta.build_sdist('..')"
+    subprocess.run([sys.executable, "-c", code], cwd=tree, check=True, capture_output=True)
+    (found,) = base.glob("*.tar.gz")
+    return found
+
+
+@pytest.fixture(scope="module")
+def outside(archive, tmp_path_factory):
     """An environment of its own with the wheel in it; only the dependencies are borrowed from this one."""
     base = tmp_path_factory.mktemp("outside")
-    tree = base / "tree"
-    tree.mkdir()
-    for name in ("setup.cfg", "setup.py", "README.md", "LICENSE"):
-        shutil.copy(ROOT / name, tree)
-    for name in ("lipgnn", "cli", "data"):
-        shutil.copytree(ROOT / name, tree / name, ignore=shutil.ignore_patterns("__pycache__"))
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "-q"]
-    build = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", str(base), str(tree)]
+    build = [*pip, "wheel", "--no-deps", "--no-build-isolation", "-w", str(base), str(archive)]
     subprocess.run(build, check=True, capture_output=True)
     (wheel,) = base.glob("*.whl")
     venv.create(base / "env", with_pip=False)
@@ -68,6 +91,40 @@ def test_the_wheel_trains_on_cora_outside_the_checkout(outside, tmp_path):
     assert str(programs.parent) in origin
 
 
+def test_the_source_archive_holds_all_that_is_checked_in(archive):
+    with tarfile.open(archive) as tar:
+        names = {name.partition("/")[2] for name in tar.getnames()}
+    assert checked_in() - names == set()
+
+
+def test_the_wheel_has_the_rows_of_studies_and_their_recordings(outside, tmp_path):
+    programs, _ = outside
+    run = {"cwd": tmp_path, "capture_output": True, "text": True}
+    kept = subprocess.run([programs / "lipgnn", "report", "--study", "missing", "--published", "--json"], **run)
+    assert kept.returncode == 0, kept.stderr
+    assert "The archived rows are those that ship with lipgnn." in kept.stderr
+    ours = subprocess.run(
+        [programs / "lipgnn", "report", "--study", "missing", "--published", "--json"], **{**run, "cwd": ROOT}
+    )
+    assert json.loads(kept.stdout) == json.loads(ours.stdout)
+    # What this study shows is not in its rows, but in what its runs recorded.
+    drawn = subprocess.run([programs / "lipgnn", "report", "--study", "gradients", "-o", "figure.svg"], **run)
+    assert drawn.returncode == 0, drawn.stderr
+    assert not (tmp_path / "results").exists()
+
+
+def test_on_a_python_that_is_not_supported_one_sentence_says_what_to_do():
+    code = "import runpy, sys, setuptools.command.sdist; sys.version_info = (3, 13, 1, 'final', 0); "
+    code += "runpy.run_path('setup.py')"
+    done = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True)
+    assert done.returncode == 1
+    (sentence,) = done.stderr.splitlines()
+    assert sentence.startswith("lipgnn needs Python 3.10, 3.11 or 3.12, and this is Python ")
+    assert sentence.endswith("for example python3.12 -m venv .venv")
+    # Pythons of long ago must come to that line: nothing that is younger than Python 3.6 stands in the file.
+    ast.parse((ROOT / "setup.py").read_text(), feature_version=(3, 6))
+
+
 def test_the_wheel_holds_the_packages_and_the_data_and_nothing_else(outside):
     import zipfile
 
@@ -77,6 +134,10 @@ def test_the_wheel_holds_the_packages_and_the_data_and_nothing_else(outside):
     data = {f"lipgnn/data/{name}.npz" for name in ("cora", "citeseer", "digits", "pubmed")}
     data |= {f"lipgnn/spec/studies/{path.name}" for path in (ROOT / "lipgnn" / "spec" / "studies").iterdir()}
     data |= {f"lipgnn/guide/{path.name}" for path in (ROOT / "lipgnn" / "guide").glob("*.md")}
+    kept = ROOT / "results" / "studies"
+    data |= {
+        f"lipgnn/kept/{path.relative_to(kept)}" for path in kept.rglob("*") if path.suffix in (".csv", ".safetensors")
+    }
     kernel = {f"lipgnn/kernels/_native{importlib.machinery.EXTENSION_SUFFIXES[0]}"}
     further = {"lipgnn/py.typed", "lipgnn/report/table/papers.csv", "lipgnn/report/view/page.html"}
     assert names == modules | data | kernel | further

@@ -15,7 +15,7 @@ from lipgnn.api.libraries import as_data
 from lipgnn.api.places import Place, options_of, plain, store_at
 from lipgnn.api.reporting import Table, report
 from lipgnn.api.run import Run
-from lipgnn.catalog import cautions
+from lipgnn.catalog import cautions, installed_trackers
 from lipgnn.datasets.locate import settled
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.results.store import Store
@@ -121,6 +121,7 @@ def sweep(
     timeout: float | None = None,
     save_every: int = 10,
     fail_fast: bool = False,
+    log: str | Sequence[str] = (),
     **options: Any,
 ) -> Sweep:
     """Compute all combinations of options; the same call again computes only what is missing.
@@ -139,6 +140,7 @@ def sweep(
     progress : show a line that tells how far it is; None shows it at a terminal and in a notebook.
     on_event : called with everything that happens (see `lipgnn.sweep.engines.events`).
     engine, address : local, ray or slurm, and where.
+    log : trackers that the runs are logged by, as in `train`.
     jobs, threads, timeout, save_every, fail_fast : as on the command line.
     options : any option of `lipgnn train` as a value, a list, a range, or a text such as "2,5,10-30:5"; `seeds` is
         another name of `seed`.
@@ -169,7 +171,8 @@ def sweep(
         warnings.warn(sentence, stacklevel=2)
     if dry_run:
         return Sweep(prepared, None, {})
-    means = Means(engine, address, jobs, threads, timeout, save_every, fail_fast)
+    names = installed_trackers((log,) if isinstance(log, str) else log, warnings.warn)
+    means = Means(engine, address, jobs, threads, timeout, save_every, fail_fast, names)
     return _computed(prepared, means, progress, on_event)
 
 

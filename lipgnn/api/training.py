@@ -33,6 +33,7 @@ def train(
     config: Place | None = None,
     start_from: Run | Model | Place | None = None,
     record: str | Collection[str] = (),
+    log: str | Collection[str] = (),
     name: str | None = None,
     tags: str | Collection[str] = (),
     save_every: int = 10,
@@ -52,6 +53,7 @@ def train(
     preset, config : values that suit the depth, and a TOML file, as on the command line.
     start_from : a run or model to start from the weights of, whose options hold where no others are given (--from).
     record : what to keep for figures: "gradients", "similarity" and so on.
+    log : trackers that the run is logged by: "tensorboard", "mlflow" and so on (`lipgnn guide trackers`).
     name, tags : what to call the run, and labels to find it by, as on the command line.
     save_every : epochs between checkpoints.
     force : compute the run anew even if it is stored.
@@ -87,12 +89,13 @@ def train(
 
     from lipgnn.tasks import remarks_on
     from lipgnn.tasks.typed import unused_types
+    from lipgnn.trackers import train as events_of
     from lipgnn.training.events import Finished, Started
-    from lipgnn.training.loop import train as events_of
 
     _warn([*remarks_on(dataset), *([caution] if (caution := unused_types(spec, dataset)) else [])])
     ensure_writable(store.root)
     orders = {"force": force, "record": _texts(record), "model": model, "save_every": save_every}
+    orders |= {"log": _texts(log), "warn": lambda sentence: _warn([sentence])}
     with StatusLine(progress) as line, contextlib.closing(events_of(spec, dataset, store, **orders)) as events:
         for event in events:
             if isinstance(event, Finished):

@@ -77,6 +77,7 @@ from lipgnn.catalog.tasks import (
     task_name,
     task_of,
 )
+from lipgnn.catalog.trackers import TRACKERS, TrackerEntry, installed_trackers, tracker_names
 from lipgnn.catalog.training import MEMORIES, OPTIMIZERS, SCALES, SCHEDULES
 
 __all__ = [
@@ -127,6 +128,7 @@ __all__ = [
     "SUMS_RECIPE",
     "SYMMETRIES",
     "TASKS",
+    "TRACKERS",
     "TRANSITIONS",
     "WALKERS",
     "WALKS",
@@ -143,12 +145,14 @@ __all__ = [
     "PathsEntry",
     "ScoreNormEntry",
     "SymmetryEntry",
+    "TrackerEntry",
     "cautions",
     "check_name",
     "dataset_entry",
     "find_task",
     "fused_norms",
     "horizon_words",
+    "installed_trackers",
     "is_image_folder",
     "is_path_folder",
     "layers_for",
@@ -158,4 +162,5 @@ __all__ = [
     "split_name",
     "task_name",
     "task_of",
+    "tracker_names",
 ]

@@ -31,6 +31,7 @@ TOPICS = (
     "gpu",
     "workers",
     "memsgd",
+    "trackers",
     "results-and-files",
     "faults",
     "library",

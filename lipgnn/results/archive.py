@@ -11,6 +11,7 @@ import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 
+import lipgnn
 from lipgnn.errors import UsageError
 from lipgnn.files import ensure_writable, write_atomic
 from lipgnn.results.columns import Row
@@ -23,6 +24,13 @@ from lipgnn.spec.study import Choice, Study, identity
 def archive_path(results: Path, study: str) -> Path:
     """The file of a study in the archive of a folder of results."""
     return results / "studies" / f"{study}.csv"
+
+
+def kept_folder() -> Path:
+    """The archive that ships: inside an installed package, or that of the checkout which the package stands in."""
+    package = Path(lipgnn.__file__).parent
+    installed = package / "kept"
+    return installed if installed.is_dir() else package.parent / "results" / "studies"
 
 
 def read_archive(path: Path) -> list[Row]:
@@ -80,7 +88,8 @@ def results_of_study(
 
     Parameters
     ----------
-    results : a folder of results: the archived rows of the study, and the runs of the store that are its own.
+    results : a folder of results: the archived rows of the study, and the runs of the store that are its own. Where the
+        folder has no archived rows of it, those that ship with the program take their place, and a note says so.
     sources : stores and CSV files to read instead.
 
     Raises
@@ -106,8 +115,14 @@ def results_of_study(
 
 def _archived_and_stored(study: Study, results: Path) -> Results:
     """Archived rows first: they are those that the pages show."""
-    path = archive_path(results, study.name)
-    archived = read_results([path]) if os.path.exists(path) else Results([], [], [])
+    path, kept = archive_path(results, study.name), kept_folder() / f"{study.name}.csv"
+    if os.path.exists(path):
+        archived = read_results([path])
+    elif os.path.exists(kept):
+        archived = read_results([kept])
+        archived.notes.append("The archived rows are those that ship with lipgnn.")
+    else:
+        archived = Results([], [], [])
     if next(Store(results).finished(), None) is None:
         return archived
     stored = read_results([results])

@@ -18,7 +18,7 @@ from lipgnn.spec.toml import read_toml
 
 ENVIRONMENT_PREFIX = "LIPGNN_"
 # Variables of the same prefix that are not fields of a run.
-PATH_VARIABLES = ("LIPGNN_DATA", "LIPGNN_CACHE", "LIPGNN_OGB_URL", "LIPGNN_RESULTS")
+PATH_VARIABLES = ("LIPGNN_DATA", "LIPGNN_CACHE", "LIPGNN_OGB_URL", "LIPGNN_RESULTS", "LIPGNN_LOG")
 
 
 @dataclass(frozen=True)

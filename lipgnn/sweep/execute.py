@@ -35,6 +35,7 @@ class Means:
     timeout : seconds after which a run is ended, if any.
     save_every : epochs between checkpoints.
     fail_fast : the first failure ends the sweep.
+    log : the trackers that runs are logged by.
     """
 
     engine: str = "local"
@@ -44,6 +45,7 @@ class Means:
     timeout: float | None = None
     save_every: int = 10
     fail_fast: bool = False
+    log: tuple[str, ...] = ()
 
     @property
     def elsewhere(self) -> bool:
@@ -95,6 +97,7 @@ def execute(
         request.force,
         means.save_every,
         choice.study.record if choice else (),
+        means.log,
     )
     engine = make_engine(means.engine, orders, means.address)
     return _events(prepared, engine, should_stop, means.fail_fast)

@@ -25,8 +25,8 @@ from lipgnn.results.store import Store
 from lipgnn.runtime import POLITE_SIGNALS
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks import TaskData, load
+from lipgnn.trackers import train
 from lipgnn.training.events import Finished, Started
-from lipgnn.training.loop import train
 from lipgnn.training.selection import Epoch
 
 Message = dict[str, Any]
@@ -42,7 +42,7 @@ def compute(
 
     Parameters
     ----------
-    request : {"spec", "results", "force", "record", "save_every"}.
+    request : {"spec", "run_id", "results", "force", "record", "save_every", "log"}.
     tell : called with {"event": "started"|"epoch", …} on the way.
 
     Returns
@@ -59,10 +59,14 @@ def compute(
         epoch = message["epoch"]
         tell(message)
 
+    def warn(sentence: str) -> None:
+        say({"event": "epoch", "epoch": epoch, "note": f"Warning: {sentence}"})
+
     try:
         dataset = _data(spec.dataset, spec.split, spec.missing, spec.features)
-        how = {name: request[name] for name in ("force", "record", "save_every")}
-        return _followed(train(spec, dataset, store, **how, should_stop=should_stop, update_csv=False), say)
+        how = {name: request[name] for name in ("force", "record", "save_every", "log")}
+        how |= {"warn": warn, "should_stop": should_stop, "update_csv": False}
+        return _followed(train(spec, dataset, store, **how), say)
     except Held as error:
         return _ended("held", error.message)
     except Interrupted as error:

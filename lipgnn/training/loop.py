@@ -52,6 +52,7 @@ def train(
     model: Path | None = None,
     save_every: int = 10,
     should_stop: Callable[[], bool] = lambda: False,
+    on_recorded: Callable[[Recorder], None] = lambda recorder: None,
     update_csv: bool = True,
 ) -> Iterator[Started | Epoch | Finished]:
     """Compute a run, or go on with it, or give its stored result.
@@ -66,6 +67,7 @@ def train(
     model : the file of the model that the run starts from, if `spec.start` names one.
     save_every : epochs between checkpoints.
     should_stop : asked after every epoch; True ends the run with a checkpoint.
+    on_recorded : called with every recorder after every epoch; it raises nothing.
     update_csv : rebuild results.csv at the end; a sweep does that once for many runs.
 
     Raises
@@ -93,7 +95,7 @@ def train(
             with workers.explained():
                 yield Finished(Follower(dataset, workers.team(), workers.local_rank, should_stop).obey())
             return
-        orders = _Orders(record, model, save_every, should_stop)
+        orders = _Orders(record, model, save_every, should_stop, on_recorded)
         result = yield from _computed(spec, dataset, store, workers, orders, force=force)
         workers.exit_code = 0 if result["status"] == "done" else RunFailed.exit_code
     if update_csv:
@@ -110,6 +112,7 @@ class _Orders:
     model: Path | None
     save_every: int
     should_stop: Callable[[], bool]
+    on_recorded: Callable[[Recorder], None]
 
 
 def _computed(
@@ -251,6 +254,7 @@ def _epochs(
                 run.append_log(asdict(line))
             for recorder in recorders:
                 recorder.end_epoch(training.epoch)
+                orders.on_recorded(recorder)
             if line:
                 yield line
             if training.finished:

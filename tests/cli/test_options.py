@@ -94,3 +94,13 @@ def test_lists_are_announced():
     command = click.command()(list_options(lambda **options: None))
     assert all(option.metavar.endswith(",…") for option in command.params)
     assert {flag for option in command.params if option.name == "seed" for flag in option.opts} == {"--seed", "--seeds"}
+
+
+def test_trackers_are_read_from_a_list_and_completed():
+    from cli.train import command as train
+
+    (option,) = (one for one in train.params if one.name == "log")
+    context = click.Context(train)
+    assert option.process_value(context, ("mlflow,tensorboard",)) == ("mlflow", "tensorboard")
+    (found,) = option.shell_complete(context, "mlflow,tens")
+    assert (found.value, found.help) == ("mlflow,tensorboard", "TensorBoard, as files in the folder of the run")

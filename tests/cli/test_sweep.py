@@ -2,6 +2,7 @@ import csv
 import json
 
 import pytest
+from toy_tracker import plug_in
 
 from lipgnn.results.store import Store
 
@@ -333,3 +334,10 @@ def test_a_sweep_can_be_named_tagged_and_reported_alone(invoke, computed):
 def test_a_label_that_is_none_stops_a_sweep_before_it_begins(invoke, computed, tmp_path, words):
     assert invoke(*GRID, *words)[0] == 2
     assert computed == [] and not (tmp_path / "results").exists()
+
+
+def test_runs_of_a_sweep_are_logged_and_what_is_missing_is_said_once(invoke, computed, monkeypatch):
+    made = plug_in(monkeypatch)
+    code, _, err = invoke(*GRID[:-4], "--epochs", 1, "--log", "toy,absent")
+    assert code == 0 and len(made) == len(computed) == 4
+    assert err.count("is not installed") == 1

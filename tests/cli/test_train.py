@@ -8,6 +8,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from toy_tracker import plug_in
 
 from lipgnn.spec.run import FIELDS
 
@@ -430,3 +431,20 @@ def test_types_of_edges_are_used_by_gt_and_others_are_told(invoke, tmp_path):
     assert code == 0 and "tell apart" not in err
     evaluated, out, _ = invoke("evaluate", json.loads(out)["run_id"], "--json")
     assert evaluated == 0
+
+
+def test_a_run_is_logged_as_asked_and_its_result_is_what_it_would_be(invoke, monkeypatch):
+    made = plug_in(monkeypatch)
+    code, out, err = invoke(*RUN, "--log", "toy,absent", "--json")
+    assert code == 0 and len(made[0].epochs) == 12
+    assert err.count("Warning:") == 1
+    assert 'Warning: Nothing is logged by absent, which is not installed: pip install "lipgnn[no_such_package]"' in err
+    monkeypatch.setenv("LIPGNN_LOG", "toy")
+    assert (
+        json.loads(invoke(*RUN, "--json", "--force", "--log", "absent")[1])["test_score"]
+        == json.loads(out)["test_score"]
+    )
+    assert len(made) == 1, "a flag beats the variable"
+    assert "Warning: Nothing was logged, because this run was done before" in invoke(*RUN)[2]
+    code, _, err = invoke(*RUN, "--log", "mlflw")
+    assert code == 2 and "Unknown tracker 'mlflw'" in err and "Did you mean 'mlflow'?" in err

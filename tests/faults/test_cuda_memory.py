@@ -51,6 +51,7 @@ def test_the_next_run_of_the_process_finds_a_clean_device(small_spec, load_for, 
         "run_id": small_spec.run_id(load_for(small_spec).fingerprint),
         "force": False,
         "record": (),
+        "log": (),
         "save_every": 10,
     }
     failed = compute({**request, "results": str(tmp_path / "full")})

@@ -20,6 +20,10 @@ PARTS = {
     "triton": (find_spec, ("triton",), 'Triton is not installed: pip install "lipgnn[triton]"'),
     "pyarrow": (find_spec, ("pyarrow",), 'pyarrow is not installed: pip install "lipgnn[parquet]"'),
     "nbclient": (_both, ("nbclient ipykernel",), 'nbclient is not installed: pip install "lipgnn[notebook]"'),
+    "tensorboard": (find_spec, ("tensorboard",), 'TensorBoard is not installed: pip install "lipgnn[tensorboard]"'),
+    "mlflow": (find_spec, ("mlflow",), 'MLflow is not installed: pip install "lipgnn[mlflow]"'),
+    "wandb": (find_spec, ("wandb",), 'wandb is not installed: pip install "lipgnn[wandb]"'),
+    "trackio": (find_spec, ("trackio",), 'Trackio is not installed: pip install "lipgnn[trackio]"'),
     "chromium": (shutil.which, ("chromium", "chromium-browser"), "chromium is not installed"),
     "tex": (shutil.which, ("pdflatex", "tectonic"), "neither pdflatex nor tectonic is installed"),
 }

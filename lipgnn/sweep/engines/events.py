@@ -58,6 +58,7 @@ class Orders:
     threads : of each run.
     timeout : seconds after which a run is ended, if any.
     record : what the runs record (see `lipgnn.training.loop.train`).
+    log : the trackers that they are logged by (see `lipgnn.trackers.train`).
     """
 
     results: Path
@@ -67,6 +68,7 @@ class Orders:
     force: bool = False
     save_every: int = 10
     record: tuple[str, ...] = ()
+    log: tuple[str, ...] = ()
 
     def request(self, planned: PlannedRun) -> dict[str, Any]:
         """What `lipgnn.sweep.worker.compute` is asked for a run."""
@@ -77,4 +79,5 @@ class Orders:
             "force": self.force,
             "save_every": self.save_every,
             "record": list(self.record),
+            "log": list(self.log),
         }

@@ -114,6 +114,7 @@ class LocalEngine:
         self.keep_warm = keep_warm
         self.store = Store(orders.results)
         self._workers: dict[int, Worker] = {}
+        self._notes: set[str] = set()
 
     def run(self, runs: Iterable[PlannedRun], should_stop: Callable[[], bool]) -> Iterator[Event]:
         """Compute all runs; after `should_stop` no new one, and those under way end after their epoch."""
@@ -185,13 +186,20 @@ class LocalEngine:
             if message["event"] in ("started", "epoch"):
                 worker.epoch = message["epoch"]
                 numbers = (worker.epoch, message.get("val_score"))
-                yield Progress(worker.number, worker.planned, *numbers, message.get("note"))
+                yield Progress(worker.number, worker.planned, *numbers, self._new(message.get("note")))
             elif message["event"] == "ended":
                 planned, worker.planned, worker.deadline = worker.planned, None, None
                 if message["status"] == "interrupted":
                     # It was told to end, by us or by SIGTERM, and takes no other run.
                     worker.runs = RUNS_A_WORKER
                 yield Ended(worker.number, planned, message["status"], message["reason"], message["result"])
+
+    def _new(self, note: str | None) -> str | None:
+        """A note, unless another run has said the same."""
+        if note is None or note in self._notes:
+            return None
+        self._notes.add(note)
+        return note
 
     def _end_late_runs(self) -> None:
         for worker in self._workers.values():

@@ -76,6 +76,10 @@ class Recorder:
         self._rows.append(self._largest.to(self._dtype))
         self._largest = None
 
+    def latest(self) -> tuple[int, dict[str, list[float]]]:
+        """The last epoch kept, and its numbers by name, a number a column; the device is waited for."""
+        return self._epochs[-1], dict(zip(RECORDS[self.record], self._rows[-1].tolist(), strict=True))
+
     def save(self, path: Path) -> None:
         """Write all epochs, if there are any: the arrays of the record, (E, columns) each, and `epochs`, (E,)."""
         if self._rows:

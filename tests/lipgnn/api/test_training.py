@@ -4,6 +4,7 @@ import subprocess
 
 import numpy as np
 import pytest
+from toy_tracker import plug_in
 
 import lipgnn
 from lipgnn.errors import DataError, UsageError
@@ -117,3 +118,13 @@ def test_a_run_has_its_name_and_tags(small):
     assert lipgnn.report(tags="a,b").to_pandas()["runs"].tolist() == [[run.id]]
     with pytest.raises(UsageError, match="could be the id"):
         lipgnn.train("planted", name="abc", **small)
+
+
+def test_a_run_is_logged_by_the_trackers_named(small, monkeypatch):
+    made = plug_in(monkeypatch)
+    with pytest.warns(UserWarning, match=r"which is not installed: pip install \"lipgnn\[no_such_package\]\""):
+        run = lipgnn.train("planted", log="toy,absent", **small)
+    assert [epoch for epoch, _ in made[0].epochs] == list(run.history()["epoch"])
+    assert made[0].run.folder == run.path.absolute()
+    with pytest.raises(UsageError, match="Unknown tracker 'tensorbord'"):
+        lipgnn.train("planted", log=["tensorbord"], **small)

@@ -4,7 +4,15 @@ import numpy as np
 import pytest
 
 from lipgnn.errors import DataError, UsageError
-from lipgnn.results.archive import add_to_archive, archive_path, read_all_archives, read_archive, results_of_study
+from lipgnn.results import archive
+from lipgnn.results.archive import (
+    add_to_archive,
+    archive_path,
+    kept_folder,
+    read_all_archives,
+    read_archive,
+    results_of_study,
+)
 from lipgnn.results.recordings import GRADIENTS, read_recording, write_recording
 from lipgnn.results.store import Store
 from lipgnn.spec.study import study_of
@@ -140,3 +148,27 @@ def test_without_results_the_command_that_computes_them_is_told(tmp_path, rows, 
     with pytest.raises(UsageError, match="No results of study 'trial'") as caught:
         results_of_study(STUDY, tmp_path, scale="paper")
     assert caught.value.hint.endswith("--scale paper")
+
+
+def test_the_rows_that_ship_take_the_place_of_an_archive_that_is_not_there(tmp_path, rows, write_store, monkeypatch):
+    write_store(tmp_path / "one", rows[:2])
+    path, _ = add_to_archive(tmp_path / "one", STUDY)
+    monkeypatch.setattr(archive, "kept_folder", lambda: path.parent)
+    found, choice = results_of_study(STUDY, tmp_path / "two")
+    assert [row["run_id"] for row in found.rows] == [row["run_id"] for row in rows[:2]] and choice.scale == "small"
+    assert found.notes == ["The archived rows are those that ship with lipgnn."] and found.files == (path,)
+    write_store(tmp_path / "two", rows[2:3])
+    assert len(results_of_study(STUDY, tmp_path / "two", scale="paper")[0].rows) == 1
+    assert len(results_of_study(STUDY, tmp_path / "two", scale="small")[0].rows) == 2, (
+        "runs of the store come beside them"
+    )
+    # An archive of one's own speaks alone.
+    add_to_archive(tmp_path / "two", STUDY)
+    found, choice = results_of_study(STUDY, tmp_path / "two")
+    assert len(found.rows) == 1 and choice.scale == "paper" and found.notes == []
+    with pytest.raises(UsageError, match="No results of study 'trial'"):
+        results_of_study(STUDY, tmp_path / "two", scale="small")
+
+
+def test_the_rows_that_ship_are_those_of_the_checkout(root):
+    assert kept_folder() == root / "results" / "studies" and (kept_folder() / "missing.csv").exists()

@@ -4,6 +4,7 @@ import subprocess
 import sys
 
 import pytest
+from toy_tracker import plug_in
 
 from lipgnn.errors import RunFailed
 from lipgnn.results.store import Store
@@ -21,6 +22,7 @@ def request_for(small_spec, load_for, tmp_path):
             "force": False,
             "save_every": 5,
             "record": [],
+            "log": [],
         }
 
     return make
@@ -42,6 +44,15 @@ def test_a_run_records_what_it_is_asked_to(request_for, tmp_path):
         run = Store(tmp_path / "results").run(request["run_id"])
         assert worker.compute(request)["status"] == "done"
         assert run.recording_path("gradients").exists() == bool(record)
+
+
+def test_a_run_is_logged_and_a_tracker_that_fails_is_told_of(request_for, monkeypatch):
+    made = plug_in(monkeypatch, fails_at="log 2")
+    told = []
+    ended = worker.compute({**request_for(epochs=4), "log": ["toy"]}, tell=told.append)
+    assert ended["status"] == "done" and [epoch for epoch, _ in made[0].epochs] == [1, 2]
+    (note,) = [message["note"] for message in told if message.get("note")]
+    assert note.startswith("Warning: Nothing more is logged by toy, which failed")
 
 
 def test_a_request_to_stop_is_an_interruption_that_can_be_resumed(request_for):

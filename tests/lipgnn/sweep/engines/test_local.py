@@ -35,6 +35,12 @@ def ended(events):
     return {event.planned.spec.seed: event for event in events if isinstance(event, Ended)}
 
 
+def test_what_several_runs_have_to_say_is_said_once(store):
+    engine = LocalEngine(Orders(store.root))
+    notes = ["Warning: no disk", None, "Warning: no disk", "another"]
+    assert [engine._new(note) for note in notes] == ["Warning: no disk", None, None, "another"]
+
+
 def workers_of(pid):
     """Process ids of the children of `pid` that are workers."""
     found = []

@@ -32,6 +32,7 @@ def test_of_several_batches_the_largest_numbers_are_kept(training, tmp_path):
         for number in numbers:
             recorder.see(number)
         recorder.end_epoch(epoch)
+        assert recorder.latest() == (epoch, dict.fromkeys(RECORDS["gradients"], [max(numbers)] * 3))
     recorder.save(tmp_path / "a.safetensors")
     arrays = read_recording(tmp_path / "a.safetensors")
     assert arrays["epochs"].tolist() == [1, 2]
