@@ -11,6 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from lipgnn.catalog import DATASETS, Entry
+from lipgnn.results.store import BEST, STATES
 from lipgnn.spec.options import GROUPS, default_of, type_of
 from lipgnn.spec.presets import PRESETS
 from lipgnn.spec.run import FIELDS
@@ -183,6 +184,18 @@ def tag_option(command: Command) -> Command:
 def results_words(results: Path) -> list[str]:
     """The words that name the store in a command worth typing next; none where it is the default."""
     return [] if results == RESULTS else ["--results", str(results)]
+
+
+def state_option(command: Command) -> Command:
+    """`--at STATE`, of commands that look at a run or start from it."""
+    return click.option(
+        "--at",
+        "state",
+        type=click.Choice(STATES),
+        default=BEST,
+        show_default=True,
+        help="Which state of RUN to take: that of the selected epoch, or the last good one of a run that diverged.",
+    )(command)
 
 
 def device_option(command: Command) -> Command:

@@ -19,6 +19,7 @@ from cli.options import (
     preset_option,
     results_option,
     spec_options,
+    state_option,
     tag_option,
 )
 from cli.progress import EpochProgress
@@ -28,7 +29,7 @@ from lipgnn.catalog import METRICS, cautions
 from lipgnn.errors import UsageError
 from lipgnn.results.labels import add_labels, check_labels
 from lipgnn.results.recordings import RECORDS
-from lipgnn.results.store import Store
+from lipgnn.results.store import BEST, Store
 from lipgnn.spec.learning import learning_cautions
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import Resolved, resolve, unknown_variables
@@ -46,6 +47,7 @@ Examples:
   lipgnn train --dataset trees:4 --model gat --norm lip --kappa 0.25
   lipgnn train --layers 128 --preset deep
   lipgnn train --from 3f2a --epochs 50 --lr 0.001
+  lipgnn train --from 3f2a --at last-good --lr 0.001
   lipgnn train --config run.toml --lr 0.002
   lipgnn train --print-config > run.toml
 
@@ -63,6 +65,7 @@ The same command again prints the stored result, or goes on where it was interru
     metavar="RUN|FILE",
     help="Start from the weights of a saved model, and take its options where no others are given.",
 )
+@state_option
 @click.option("--name", metavar="NAME", help="Call the run so; other commands find it by this name.")
 @tag_option
 @results_option
@@ -87,6 +90,7 @@ def command(
     config: Path | None,
     preset: str | None,
     source: str | None,
+    state: str,
     name: str | None,
     tags: tuple[str, ...],
     results: Path,
@@ -103,7 +107,9 @@ def command(
     labels = {"name": name, "tags": tags}
     check_labels(**labels)
     flags = {k: v for k, v in options.items() if v is not None}
-    model, base = _starting_model(source, Store(results), flags, preset) if source else (None, None)
+    if state != BEST and not source:
+        raise UsageError(f"--at {state} says from which state of a run to start.", "Add --from RUN.")
+    model, base = _starting_model(source, Store(results), flags, preset, state) if source else (None, None)
     if "dataset" in flags:
         from lipgnn.datasets.locate import settled
 
@@ -129,13 +135,13 @@ def command(
 
 
 def _starting_model(
-    reference: str, store: Store, flags: dict[str, Any], preset: str | None
+    reference: str, store: Store, flags: dict[str, Any], preset: str | None, state: str
 ) -> tuple[Path, tuple[dict[str, Any], str]]:
     """The file of the model to start from, and the options of the run that goes on from it."""
     for name, value in (("start", flags.get("start")), ("preset", preset)):
         if value is not None:
             raise UsageError(f"--from says where a run starts, and --{name} {value} says another.", "Give one of them.")
-    path = store.find_model(reference)
+    path = store.find_model(reference, state)
 
     from lipgnn.tasks.saved import options_from
 

@@ -146,7 +146,7 @@ def diagnose(
 def _subject(
     run: Any, data: Any, init: bool | str, results: Place | None, options: dict[str, Any], further: dict[str, Any]
 ) -> Subject:
-    from lipgnn.diagnose.subject import INITIAL, TRAINED, Subject, first_network
+    from lipgnn.diagnose.subject import INITIAL, Subject, first_network, state_of
 
     given = None if data is None else as_data(data)
     if run is None:
@@ -160,4 +160,4 @@ def _subject(
     dataset = data_for_model(model.saved, model.data if given is None else given)
     if init:
         return Subject(first_network(model.spec, dataset), model.spec, dataset, model.path, INITIAL)
-    return Subject(model.network, model.spec, dataset, model.path, TRAINED)
+    return Subject(model.network, model.spec, dataset, model.path, state_of(model.path))

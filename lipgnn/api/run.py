@@ -105,12 +105,29 @@ class Run:
 
     @cached_property
     def model(self) -> Model:
-        """The network at the selected epoch."""
+        """The network at the selected epoch; of a run that diverged before there was one, its last good state."""
+        return self.last_good if self._diverged_at_once else self._model(self._folder.best_path)
+
+    @cached_property
+    def last_good(self) -> Model:
+        """The network of a run that diverged, at its last good state, to `diagnose` it or to `train` from there.
+
+        Raises
+        ------
+        DataError : the run has not diverged.
+        """
+        return self._model(self._folder.last_good_path)
+
+    @property
+    def _diverged_at_once(self) -> bool:
+        return self.status == "diverged" and not self._folder.best_path.exists()
+
+    def _model(self, path: Path) -> Model:
         from lipgnn.api.model import Model
 
-        if not self._folder.best_path.exists():
-            raise DataError(f"Run {self.id} has no model: it {self.status} before its first evaluation.")
-        return Model(self._folder.best_path, self.data)
+        if not path.exists():
+            raise DataError(f"Run {self.id} is {self.status} and has no {path.name}.", "Use its other model.")
+        return Model(path, self.data)
 
     def history(self) -> pandas.DataFrame:
         """A row for every epoch that was evaluated: losses, scores, length of the gradient, learning rate, seconds."""

@@ -20,6 +20,10 @@ from lipgnn.results.labels import find_named
 from lipgnn.results.run import Run, read_result
 from lipgnn.spec.run import FIELDS
 
+# The states of a run that have a model file: of the selected epoch, and before it diverged.
+BEST, LAST_GOOD = "best", "last-good"
+STATES = (BEST, LAST_GOOD)
+
 
 class Store:
     """A folder of runs and the table of their results, whether it exists or not.
@@ -80,17 +84,28 @@ class Store:
             f"Runs there: {', '.join(known[:10]) or 'none'}{' …' if len(known) > 10 else ''}.",
         )
 
-    def find_model(self, reference: str) -> Path:
+    def find_model(self, reference: str, at: str = BEST) -> Path:
         """The model file of a run that `find` finds; `reference` may also be such a file itself.
+
+        Parameters
+        ----------
+        at : BEST, the selected epoch, or LAST_GOOD, the last good state of a run that diverged. One that diverged
+            before an epoch could be selected has the latter alone, which is then taken for either.
 
         Raises
         ------
         DataError : the run has no model yet.
-        UsageError : there is no such run.
+        UsageError : there is no such run, or it has not diverged and its last good state is asked for.
         """
         if os.path.isfile(reference):
             return Path(reference)
         run = self.find(reference)
+        if at == LAST_GOOD and not run.last_good_path.exists():
+            raise UsageError(
+                f"Run {run.id} keeps no last good state, as only runs do that diverged.", f"Use --at {BEST}."
+            )
+        if run.last_good_path.exists() and (at == LAST_GOOD or not run.best_path.exists()):
+            return run.last_good_path
         if not run.best_path.exists():
             raise DataError(
                 f"{str(run.path)!r} holds no {run.best_path.name}.",

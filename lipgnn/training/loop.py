@@ -24,7 +24,7 @@ from lipgnn.runtime import choose_device
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks import TaskData, find_task
 from lipgnn.tasks.measured import measured
-from lipgnn.tasks.saved import Tensors
+from lipgnn.tasks.saved import Tensors, save_model
 from lipgnn.training.checkpoint import CheckpointFile
 from lipgnn.training.distributed.caution import own_statistics
 from lipgnn.training.distributed.follower import Follower
@@ -265,6 +265,8 @@ def _epochs(
                 _save(training, run, checkpoint, recorders)
     except Diverged as error:
         diverged = str(error)
+        run.check_claim()
+        save_model(run.last_good_path, training.last_good(), spec=training.spec, dataset=training.dataset)
     _save(training, run, checkpoint, recorders, model_too=True)
     return diverged
 
