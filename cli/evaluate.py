@@ -73,19 +73,14 @@ def command(
     evaluation = asdict(evaluate(saved, data, chosen, rotations=rotations))
     if picture["figure"]:
         draw(saved, data, chosen, **picture)
-    if sentence := divergence_of(path):
-        console.note(f"Note: {sentence}")
-    summary = {
-        "model": str(path),
-        "dataset": data.name,
-        "fingerprint": data.fingerprint,
-        "trained_on": saved.fingerprint,
-        "device": str(chosen),
-    }
+    summary = {"model": str(path), "dataset": data.name, "fingerprint": data.fingerprint}
+    summary |= {"trained_on": saved.fingerprint, "device": str(chosen)}
     certificate = {} if arguments is None else {"certificate": certificate_of(saved, data, chosen, arguments)}
     if as_json:
         console.print_json({**summary, **evaluation, **certificate})
     else:
+        if sentence := divergence_of(path):
+            console.note(f"Note: {sentence}")
         _show({**summary, **evaluation, **certificate}, f"{chosen} ({reason})")
     return 0
 

@@ -25,7 +25,7 @@ from cli.options import (
 from cli.progress import EpochProgress
 from cli.signals import StopRequest
 from cli.train_view import announce, show_sources, status, summarize
-from lipgnn.catalog import METRICS, cautions
+from lipgnn.catalog import AUTO_FORM, METRICS, cautions
 from lipgnn.errors import UsageError
 from lipgnn.results.labels import add_labels, check_labels
 from lipgnn.results.recordings import RECORDS
@@ -107,9 +107,7 @@ def command(
     labels = {"name": name, "tags": tags}
     check_labels(**labels)
     flags = {k: v for k, v in options.items() if v is not None}
-    if state != BEST and not source:
-        raise UsageError(f"--at {state} says from which state of a run to start.", "Add --from RUN.")
-    model, base = _starting_model(source, Store(results), flags, preset, state) if source else (None, None)
+    model, base = _starting_model(source, Store(results), flags, preset, state)
     if "dataset" in flags:
         from lipgnn.datasets.locate import settled
 
@@ -135,9 +133,13 @@ def command(
 
 
 def _starting_model(
-    reference: str, store: Store, flags: dict[str, Any], preset: str | None, state: str
-) -> tuple[Path, tuple[dict[str, Any], str]]:
-    """The file of the model to start from, and the options of the run that goes on from it."""
+    reference: str | None, store: Store, flags: dict[str, Any], preset: str | None, state: str
+) -> tuple[Path | None, tuple[dict[str, Any], str] | None]:
+    """The file of the model to start from, and the options of the run that goes on from it, if there is any."""
+    if reference is None:
+        if state != BEST:
+            raise UsageError(f"--at {state} says from which state of a run to start.", "Add --from RUN.")
+        return None, None
     for name, value in (("start", flags.get("start")), ("preset", preset)):
         if value is not None:
             raise UsageError(f"--from says where a run starts, and --{name} {value} says another.", "Give one of them.")
@@ -168,6 +170,7 @@ def _run(
     resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: bool, verbose: bool, labels: dict[str, Any]
 ) -> dict[str, Any]:
     """Train with progress on stderr; returns the result."""
+    from lipgnn.datasets.standard import form_words
     from lipgnn.tasks import load, remarks_on
     from lipgnn.tasks.typed import unused_types
 
@@ -177,6 +180,8 @@ def _run(
     dataset = load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
     for remark in () if quiet else remarks_on(dataset):
         console.note(f"Note: {remark}")
+    if not quiet and spec.features == AUTO_FORM:
+        console.note(form_words(dataset.form))
     if not quiet and (caution := unused_types(spec, dataset)):
         console.note(f"Note: {caution}")
     return follow(spec, dataset, store, orders, quiet=quiet, verbose=verbose, labels=labels)

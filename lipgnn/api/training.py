@@ -101,7 +101,8 @@ def train(
             elif isinstance(event, Started):
                 add_labels(store.run(event.run_id).path, **labels)
                 epochs = event.spec.own_epochs
-                line.say(f"Run {event.run_id}: {event.parameters:,} parameters, {event.device}", at_once=True)
+                told = f"Run {event.run_id}: {event.parameters:,} parameters, {event.device}"
+                line.say(f"{told}, features {event.spec.features}", at_once=True)
             else:
                 line.say(_told(event, epochs), at_once=event.epoch == epochs)
                 if on_epoch is not None:

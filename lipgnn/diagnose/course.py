@@ -15,19 +15,21 @@ from lipgnn.diagnose.verdict import OPTIONS
 from lipgnn.results.run import Run
 from lipgnn.spec.options import digits
 from lipgnn.spec.run import RunSpec
-from lipgnn.spec.start import SCRATCH
+from lipgnn.spec.start import COMPRESSED, SCRATCH
 
 # Of the epochs, the last ones: what the loss does there is compared with what it did on the whole.
 LATE = 0.2
-# Of the mean fall per epoch of the training loss: a run whose loss falls late at half of that pace or faster was stopped
-# on its way down. An exponential fall that has come to 1% of its start falls late at a twentieth of it.
+# Of the mean fall per epoch of the training loss: a run whose loss falls late at half of that pace or faster was
+# stopped on its way down. An exponential fall that has come to 1% of its start falls late at a twentieth of it.
 STILL_FALLING = 0.5
-# Of the first loss, that it must have lost on the whole: less is no learning, however steady.
-LEAST_FALL = 1e-3
+# Of the first loss, that it must have lost on the whole: less is rounding.
+LEAST_FALL = 1e-6
+# The same per epoch: a loss that falls more slowly than this takes hundreds of epochs, and larger steps as well.
+SLOW_FALL = 1e-3
 # Of the way from chance to a perfect score on the training part: below that, most is still to be learned.
 LITTLE_LEARNED = 0.5
 
-_MORE_EPOCHS = 4
+_MORE_EPOCHS, _FASTER = 4, 10
 _SLOWER = 5
 _CLIP = 1.0
 
@@ -88,7 +90,7 @@ def _slower(spec: RunSpec) -> Option:
 
 def _clipped(spec: RunSpec) -> Option:
     clip = min(spec.clip / _SLOWER, _CLIP) if spec.clip else _CLIP
-    return Option({"clip": digits(clip)}, "bounds the length of a step's gradient, so that no single one leads far away")
+    return Option({"clip": digits(clip)}, "bounds the length of the gradient, so that no single step leads far away")
 
 
 def _untrained(result: Mapping[str, Any]) -> bool:
@@ -132,16 +134,24 @@ def _stopped_early(course: Course, spec: RunSpec, chance: float | None) -> Findi
     first, last = course.log[0]["train_loss"], course.log[-1]["train_loss"]
     evidence = (
         f"The run was stopped after {course.result['epochs_run']} epochs while its training loss still fell (from "
-        f"{first:.3g} to {last:.3g}, in the last fifth at {pace:.0%} of its mean pace, where {STILL_FALLING:.0%} is "
+        f"{first:.5g} to {last:.5g}, in the last fifth at {pace:.0%} of its mean pace, where {STILL_FALLING:.0%} is "
         f"much), and its training score of {score:.1%} is {learned:.0%} of the way from chance ({chance:.1%}) to "
         f"perfect, where {LITTLE_LEARNED:.0%} is little."
     )
-    name = "finetune" if spec.own_epochs != spec.epochs else "epochs"
-    more = Option(
-        {name: str(_MORE_EPOCHS * spec.own_epochs)},
-        "gives it time to learn; `lipgnn train` goes on from this run where its schedule allows it",
-    )
-    return Finding("undertrained", None, evidence, (more,))
+    slow = (first - last) / (course.log[-1]["epoch"] - course.log[0]["epoch"]) < SLOW_FALL * abs(first)
+    options = [_longer(spec)] if not slow else [_faster(spec), _longer(spec)]
+    return Finding("undertrained", None, evidence, tuple(options))
+
+
+def _longer(spec: RunSpec) -> Option:
+    name = "finetune" if spec.start == COMPRESSED else "epochs"
+    why = "gives it time to learn; `lipgnn train` goes on from this run where its schedule allows it"
+    return Option({name: str(_MORE_EPOCHS * spec.own_epochs)}, why)
+
+
+def _faster(spec: RunSpec) -> Option:
+    why = f"takes larger steps, since the loss falls by less than {SLOW_FALL:.1%} per epoch"
+    return Option({"lr": digits(float(f"{_FASTER * spec.lr:.3g}"))}, why)
 
 
 def late_pace(log: Sequence[Mapping[str, Any]]) -> float | None:

@@ -25,11 +25,11 @@ COLLAPSED = 0.01
 # neighbours alone would: what its other layers do is not to look farther.
 MANY_LAYERS = 8
 FEW_HOPS = 2
-# The gravest first. From one class nothing can be learned, whatever the network. What is not finite cannot be trained at all. Nodes that have become one cannot be told apart by any
-# decoder, and their gradients are one as well, and small; so collapse is named before what follows from it. Where
-# gradients do not reach the first layers, these learn nothing, smooth or not. Those of the run and of its split
-# (`lipgnn.diagnose.course`, `lipgnn.diagnose.split`) stand where they do not hide a cause; a run that diverged has the
-# remedies of its cause, which depth need not be.
+# The gravest first. From one class nothing can be learned, whatever the network. What is not finite cannot be trained
+# at all. Nodes that have become one cannot be told apart by any decoder, and their gradients are one as well, and
+# small; so collapse is named before what follows from it. Where gradients do not reach the first layers, these learn
+# nothing, smooth or not. Those of the run and of its split (`lipgnn.diagnose.course`, `lipgnn.diagnose.split`) stand
+# where they do not hide a cause; a run that diverged has the remedies of its cause, which depth need not be.
 VERDICTS = (
     "one-class",
     "diverged",

@@ -37,7 +37,8 @@ class Resolved:
             if value is None:
                 continue
             item = tomlkit.item(value)
-            item.comment(self.sources[name])
+            # Names of files may have line breaks, which would end a comment.
+            item.comment(" ".join(self.sources[name].split()))
             document.add(name, item)
         return tomlkit.dumps(document)
 

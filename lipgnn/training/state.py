@@ -39,6 +39,9 @@ class Training:
     share : which of how many workers this is; they have a run together from `join` on.
     """
 
+    # Whether any weight was changed since this was made.
+    stepped = False
+
     def __init__(
         self,
         spec: RunSpec,
@@ -66,8 +69,6 @@ class Training:
         self.earlier_threads: int | None = None
         self.earlier_workers: int | None = None
         self.epoch = 0
-        # Whether any weight was ever changed.
-        self.stepped = False
         self.seconds = 0.0
         self.max_grad_norm = 0.0
         self.last: Epoch | None = None

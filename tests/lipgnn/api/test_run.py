@@ -58,5 +58,5 @@ def test_verbs_of_a_run_are_those_of_the_library(run, tmp_path):
 
 def test_a_run_without_a_model_says_so(run):
     run.model.path.unlink()
-    with pytest.raises(DataError, match="has no model"):
+    with pytest.raises(DataError, match=r"is done and has no best\.safetensors"):
         _ = lipgnn.Run.find(run.id).model
