@@ -51,7 +51,8 @@ Examples:
   lipgnn train --config run.toml --lr 0.002
   lipgnn train --print-config > run.toml
 
-The same command again prints the stored result, or goes on where it was interrupted.
+The same command again prints the stored result, or goes on where it was interrupted. With more --epochs it goes on
+where the shorter run ended, if nothing in that run depended on its length.
 """
 
 
@@ -118,7 +119,7 @@ def command(
     if print_config:
         click.echo(resolved.to_toml(), nl=False)
         return 0
-    orders = {"save_every": save_every, "record": record, "force": force, "model": model}
+    orders = {"save_every": save_every, "record": record, "force": force, "model": model, "lengthened": True}
     place = find_place(os.environ)
     if place and place.rank:
         return _take_part(resolved.spec, Store(results), orders)

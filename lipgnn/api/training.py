@@ -43,6 +43,8 @@ def train(
 ) -> Run:
     """Train one network and store the result; the same call again gives the stored one, or goes on where it stopped.
 
+    With more epochs it goes on where the shorter run ended, if nothing in that run depended on its length.
+
     Parameters
     ----------
     data : the name or path of a data set; a data set of `from_arrays` and its like; or a graph of DGL, PyTorch
@@ -93,6 +95,7 @@ def train(
     _warn([*remarks_on(dataset), *([caution] if (caution := unused_types(spec, dataset)) else [])])
     ensure_writable(store.root)
     orders = {"force": force, "record": _texts(record), "model": model, "save_every": save_every}
+    orders["lengthened"] = True
     with StatusLine(progress) as line, contextlib.closing(events_of(spec, dataset, store, **orders)) as events:
         for event in events:
             if isinstance(event, Finished):

@@ -33,6 +33,7 @@ from lipgnn.training.distributed.surroundings import find_place
 from lipgnn.training.divergence import Diverged
 from lipgnn.training.events import Finished, Started
 from lipgnn.training.failure import noting_failure
+from lipgnn.training.lengthen import lengthen
 from lipgnn.training.memory import MemoryPlan, check_weights, estimate, plan_memory
 from lipgnn.training.recorders import RECORDERS, Recorder
 from lipgnn.training.row import row_of
@@ -50,6 +51,7 @@ def train(
     force: bool = False,
     record: Collection[str] = (),
     model: Path | None = None,
+    lengthened: bool = False,
     save_every: int = 10,
     should_stop: Callable[[], bool] = lambda: False,
     update_csv: bool = True,
@@ -64,6 +66,7 @@ def train(
     force : forget what the store has of this run.
     record : names of RECORDS: what to record on the way. A run that has begun to record goes on with it in any case.
     model : the file of the model that the run starts from, if `spec.start` names one.
+    lengthened : go on from a run of the store that differs in nothing but fewer epochs (see `lengthen`).
     save_every : epochs between checkpoints.
     should_stop : asked after every epoch; True ends the run with a checkpoint.
     update_csv : rebuild results.csv at the end; a sweep does that once for many runs.
@@ -93,7 +96,7 @@ def train(
             with workers.explained():
                 yield Finished(Follower(dataset, workers.team(), workers.local_rank, should_stop).obey())
             return
-        orders = _Orders(record, model, save_every, should_stop)
+        orders = _Orders(record, model, save_every, should_stop, lengthened and not force)
         result = yield from _computed(spec, dataset, store, workers, orders, force=force)
         workers.exit_code = 0 if result["status"] == "done" else RunFailed.exit_code
     if update_csv:
@@ -104,12 +107,14 @@ def train(
 
 @dataclass(frozen=True)
 class _Orders:
-    """What else is asked for of a run; see `train`."""
+    """What else is asked for of a run, see `train`; and what is said when it starts, see `lengthen`."""
 
     record: Collection[str]
     model: Path | None
     save_every: int
     should_stop: Callable[[], bool]
+    lengthened: bool
+    said: str | None = None
 
 
 def _computed(
@@ -127,9 +132,13 @@ def _computed(
             run.forget_failure()
             return result
         workers.begin()
-        weights = None
-        if not CheckpointFile(run.path).state_path.exists():
-            alike = dataclasses.replace(orders, record=(), model=None)
+        weights, begun = None, CheckpointFile(run.path).state_path
+        if orders.lengthened and not begun.exists():
+            with noting_failure(run, workers):
+                said = lengthen(spec, dataset.fingerprint, run, store, orders.record)
+            orders = dataclasses.replace(orders, said=said)
+        if not begun.exists():
+            alike = dataclasses.replace(orders, record=(), model=None, said=None)
             before = functools.partial(_computed, dataset=dataset, store=store, workers=workers, orders=alike)
             with noting_failure(run, workers):
                 given = (orders.model, before, orders.should_stop)
@@ -158,7 +167,7 @@ def _trained(
         *(str(device), reason, kernel, kernel_reason),
         *(training.parameters, memory, training.epoch),
         *(torch.get_num_threads(), training.earlier_threads, training.earlier_workers),
-        own_statistics(training.spec, training.task),
+        *(own_statistics(training.spec, training.task), orders.said),
     )
     # Of DGL's many passing tensors the allocator holds most, which a big run should not.
     frugal = memory.frugal or (memory.notable and kernel == "dgl")
