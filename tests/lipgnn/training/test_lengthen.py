@@ -47,6 +47,7 @@ def test_a_longer_run_is_the_same_as_in_one_go(small_spec, load_for, stores, nam
     first, _, _ = trained(long.with_values(epochs=SHORT), dataset, parts)
     result, started, found = trained(long, dataset, parts)
     assert result == expected and found == same
+    assert (result["epochs_run"] < LONG) == (name == "out of patience")
     assert result["run_id"] != first["run_id"] and started.resumed_epoch == first["epochs_run"]
     assert started.shorter.startswith(f"Run {first['run_id']} is the same run with 3 epochs, and this one goes on")
 
@@ -124,7 +125,7 @@ def test_a_damaged_checkpoint_or_one_that_somebody_writes_is_left_alone(prolonge
 
 
 def test_other_runs_other_data_and_damaged_folders_are_passed_over(prolonged):
-    store, shorter, (long, *rest) = prolonged
+    _, shorter, (long, *rest) = prolonged
     for changes in ({"seed": 5}, {"lr": 0.02}, {"layers": 3}, {"epochs": 2}, {"epochs": 1}):
         assert lengthen(long.with_values(**changes), *rest) is None
     assert lengthen(long, "f" * 16, *rest[1:]) is None
