@@ -139,7 +139,7 @@ def _stopped_early(course: Course, spec: RunSpec, chance: float | None) -> Findi
         f"perfect, where {LITTLE_LEARNED:.0%} is little."
     )
     slow = (first - last) / (course.log[-1]["epoch"] - course.log[0]["epoch"]) < SLOW_FALL * abs(first)
-    options = [_longer(spec)] if not slow else [_faster(spec), _longer(spec)]
+    options = [_longer(spec), _faster(spec)] if slow else [_longer(spec)]
     return Finding("undertrained", None, evidence, tuple(options))
 
 

@@ -430,3 +430,29 @@ def test_types_of_edges_are_used_by_gt_and_others_are_told(invoke, tmp_path):
     assert code == 0 and "tell apart" not in err
     evaluated, out, _ = invoke("evaluate", json.loads(out)["run_id"], "--json")
     assert evaluated == 0
+
+
+def test_more_epochs_go_on_and_the_screen_says_so(invoke):
+    small = ("train", "--dataset", "planted", "--layers", 2, "--hidden", 2, "--heads", 2)
+    short = json.loads(invoke(*small, "--epochs", 2, "--json", "-q")[1])
+    code, out, err = invoke(*small, "--epochs", 4, "--json")
+    assert (code, json.loads(out)["epochs_run"]) == (0, 4)
+    assert f"Note: Run {short['run_id']} is the same run with 2 epochs, and this one goes on" in " ".join(err.split())
+    assert "going on after epoch 2" in err
+    err = invoke(*small, "--epochs", 4, "--schedule", "cosine", "--json")[2]
+    assert "is the same run" not in err
+    err = " ".join(invoke(*small, "--epochs", 5, "--schedule", "cosine", "--json")[2].split())
+    assert "this one starts anew: its schedule cosine ends with the run" in err
+
+
+def test_the_form_that_suits_the_features_is_said_and_kept(invoke, tmp_path):
+    from lipgnn.datasets import read, write_npz
+
+    write_npz(read("planted"), tmp_path / "mine.npz")
+    code, out, err = invoke("train", "--dataset", tmp_path / "mine.npz", "--layers", 2, "--epochs", 1, "--json")
+    result = json.loads(out)
+    assert (code, result["features"]) == (0, "standard")
+    assert "(--features standard)" in err and "--features standard" in result["command"]
+    named = invoke("train", "--dataset", tmp_path / "mine.npz", "--layers", 2, "--epochs", 1, "--features", "standard")
+    assert "already done" in named[2]
+    assert invoke("evaluate", result["run_id"], "--json")[0] == 0

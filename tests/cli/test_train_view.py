@@ -43,7 +43,7 @@ def test_advice_after_divergence_fits_its_cause(shown):
     assert "in epoch 8" in later and "--at last-good" in later
     assert "--lr 0.002" in later and "--from" in later
     at_once = shown(status="diverged", epochs_run=0, diverged_untrained=True, diverged_at="gradient of the layer 3")
-    assert "before its first step" in at_once and "--lr" not in at_once and "--from" not in at_once
+    assert "before its first step" in at_once and "--lr 0.005" in at_once and "--from" not in at_once
 
 
 def test_a_run_from_a_model_suggests_what_can_be_typed(shown):

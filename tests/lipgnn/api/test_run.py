@@ -60,3 +60,18 @@ def test_a_run_without_a_model_says_so(run):
     run.model.path.unlink()
     with pytest.raises(DataError, match=r"is done and has no best\.safetensors"):
         _ = lipgnn.Run.find(run.id).model
+
+
+def test_a_run_that_diverged_can_be_diagnosed_and_trained_on(tmp_path):
+    wild = {"layers": 256, "model": "gcn", "norm": "none", "residual": "identity", "hidden": 4, "heads": 1}
+    run = lipgnn.train("planted", **wild, epochs=2, results=tmp_path, progress=False)
+    assert (run.status, run.model.path) == ("diverged", run.last_good.path)
+    found = run.diagnose()
+    assert found.verdict == "diverged" and found.to_dict()["at"] == "last good state"
+    again = lipgnn.train(start_from=run.last_good, epochs=2, residual="scaled", results=tmp_path, progress=False)
+    assert again.status == "done"
+
+
+def test_only_a_run_that_diverged_has_a_last_good_state(run):
+    with pytest.raises(DataError, match=r"is done and has no last-good\.safetensors"):
+        _ = run.last_good

@@ -88,12 +88,12 @@ def test_who_ran_out_of_patience_or_whose_chance_is_unknown_is_not_undertrained(
     assert names(course(lambda epoch: 2 - epoch / 100), chance=1.0) == []
 
 
-def test_more_epochs_come_first_unless_steps_are_tiny():
+def test_more_epochs_come_first_and_larger_steps_where_the_loss_hardly_falls():
     (finding,) = judge_course(course(lambda epoch: 2 - epoch / 100), SPEC, CHANCE)
     assert [option.words for option in finding.options] == ["--epochs 400"]
     assert "100 epochs" in finding.evidence and "chance (25.0%)" in finding.evidence
     (finding,) = judge_course(course(lambda epoch: 2 - epoch / 1e5), SPEC, CHANCE)
-    assert [option.words for option in finding.options] == ["--lr 0.1", "--epochs 400"]
+    assert [option.words for option in finding.options] == ["--epochs 400", "--lr 0.1"]
 
 
 def test_only_after_a_step_is_a_smaller_one_a_remedy():
