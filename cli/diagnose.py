@@ -99,7 +99,7 @@ Examples:
 def command(
     reference: str | None,
     init: str | None,
-    state: str,
+    state: str | None,
     over: str | None,
     ablate: str | None,
     paths: int | None,

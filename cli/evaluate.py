@@ -44,7 +44,7 @@ def command(
     model: str,
     dataset: str | None,
     split: str | None,
-    state: str,
+    state: str | None,
     device: str,
     certify: bool,
     radii: str | None,

@@ -11,7 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from lipgnn.catalog import DATASETS, Entry
-from lipgnn.results.store import BEST, STATES
+from lipgnn.results.store import STATES
 from lipgnn.spec.options import GROUPS, default_of, type_of
 from lipgnn.spec.presets import PRESETS
 from lipgnn.spec.run import FIELDS
@@ -192,9 +192,8 @@ def state_option(command: Command) -> Command:
         "--at",
         "state",
         type=click.Choice(STATES),
-        default=BEST,
-        show_default=True,
-        help="Which state of RUN to take: that of the selected epoch, or the last good one of a run that diverged.",
+        help="Take RUN at its selected epoch, or at the last good state of a run that diverged.  [default: best, if "
+        "there is one]",
     )(command)
 
 

@@ -29,7 +29,7 @@ from lipgnn.catalog import AUTO_FORM, METRICS, cautions
 from lipgnn.errors import UsageError
 from lipgnn.results.labels import add_labels, check_labels
 from lipgnn.results.recordings import RECORDS
-from lipgnn.results.store import BEST, Store
+from lipgnn.results.store import Store
 from lipgnn.spec.learning import learning_cautions
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import Resolved, resolve, unknown_variables
@@ -91,7 +91,7 @@ def command(
     config: Path | None,
     preset: str | None,
     source: str | None,
-    state: str,
+    state: str | None,
     name: str | None,
     tags: tuple[str, ...],
     results: Path,
@@ -134,11 +134,11 @@ def command(
 
 
 def _starting_model(
-    reference: str | None, store: Store, flags: dict[str, Any], preset: str | None, state: str
+    reference: str | None, store: Store, flags: dict[str, Any], preset: str | None, state: str | None
 ) -> tuple[Path | None, tuple[dict[str, Any], str] | None]:
     """The file of the model to start from, and the options of the run that goes on from it, if there is any."""
     if reference is None:
-        if state != BEST:
+        if state:
             raise UsageError(f"--at {state} says from which state of a run to start.", "Add --from RUN.")
         return None, None
     for name, value in (("start", flags.get("start")), ("preset", preset)):

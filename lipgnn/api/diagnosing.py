@@ -9,6 +9,7 @@ from lipgnn.api.display import facts_html, rows_html, shown
 from lipgnn.api.libraries import as_data
 from lipgnn.api.model import load
 from lipgnn.api.places import Place, data_for_model, data_of, options_of, resolved
+from lipgnn.api.run import Run
 from lipgnn.errors import UsageError
 
 if TYPE_CHECKING:
@@ -156,7 +157,7 @@ def _subject(
         return Subject(first_network(spec, dataset), spec, dataset, None, INITIAL)
     if refused := [name for name, value in {**options, **further}.items() if value is not None]:
         raise UsageError(f"A run has its own {refused[0]}.", "Leave it out, or leave out the run for a new network.")
-    model = load(run, results=results)
+    model = load(run.any_model if isinstance(run, Run) else run, results=results)
     dataset = data_for_model(model.saved, model.data if given is None else given)
     if init:
         return Subject(first_network(model.spec, dataset), model.spec, dataset, model.path, INITIAL)

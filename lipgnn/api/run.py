@@ -105,8 +105,13 @@ class Run:
 
     @cached_property
     def model(self) -> Model:
-        """The network at the selected epoch; of a run that diverged before there was one, its last good state."""
-        return self.last_good if self._diverged_at_once else self._model(self._folder.best_path)
+        """The network at the selected epoch.
+
+        Raises
+        ------
+        DataError : the run diverged before an epoch could be selected; it has its `last_good` state alone.
+        """
+        return self._model(self._folder.best_path)
 
     @cached_property
     def last_good(self) -> Model:
@@ -119,14 +124,19 @@ class Run:
         return self._model(self._folder.last_good_path)
 
     @property
-    def _diverged_at_once(self) -> bool:
-        return self.status == "diverged" and not self._folder.best_path.exists()
+    def any_model(self) -> Model:
+        """The network at the selected epoch, and of a run that diverged before there was one at its last good state."""
+        at_once = self.status == "diverged" and not self._folder.best_path.exists()
+        return self.last_good if at_once else self.model
 
     def _model(self, path: Path) -> Model:
         from lipgnn.api.model import Model
 
         if not path.exists():
-            raise DataError(f"Run {self.id} is {self.status} and has no {path.name}.", "Use its other model.")
+            raise DataError(
+                f"Run {self.id} is {self.status} and has no {path.name}.",
+                "A run that diverged at once has `last_good` alone, and only runs that diverged have it.",
+            )
         return Model(path, self.data)
 
     def history(self) -> pandas.DataFrame:

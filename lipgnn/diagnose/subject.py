@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from lipgnn.errors import UsageError
 from lipgnn.results.run import Run
-from lipgnn.results.store import BEST, Store
+from lipgnn.results.store import Store
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import resolve
 
@@ -51,7 +51,7 @@ class SubjectRequest:
     initial : whether to look at the network as it was before its training, as a new one always is.
     options : of the run of a new network; of a saved one, none but `device`.
     config, preset : where further options of a new network come from (see `lipgnn.spec.sources.resolve`).
-    at : which state of the run, one of `lipgnn.results.store.STATES`.
+    at : which state of the run (see `Store.find_model`).
 
     Raises
     ------
@@ -63,7 +63,7 @@ class SubjectRequest:
     options: Mapping[str, Any] = field(default_factory=dict)
     config: Path | None = None
     preset: str | None = None
-    at: str = BEST
+    at: str | None = None
 
     def __post_init__(self) -> None:
         if self.reference is None and not self.initial:

@@ -84,33 +84,31 @@ class Store:
             f"Runs there: {', '.join(known[:10]) or 'none'}{' …' if len(known) > 10 else ''}.",
         )
 
-    def find_model(self, reference: str, at: str = BEST) -> Path:
+    def find_model(self, reference: str, at: str | None = BEST) -> Path:
         """The model file of a run that `find` finds; `reference` may also be such a file itself.
 
         Parameters
         ----------
-        at : BEST, the selected epoch, or LAST_GOOD, the last good state of a run that diverged. One that diverged
-            before an epoch could be selected has the latter alone, which is then taken for either.
+        at : BEST, the selected epoch; LAST_GOOD, the last good state of a run that diverged; or None for the former
+            where there is one, and the latter of a run that diverged before an epoch could be selected.
 
         Raises
         ------
-        DataError : the run has no model yet.
+        DataError : the run has no model yet, or diverged before there was one to select.
         UsageError : there is no such run, or it has not diverged and its last good state is asked for.
         """
         if os.path.isfile(reference):
             return Path(reference)
         run = self.find(reference)
-        if at == LAST_GOOD and not run.last_good_path.exists():
+        best, good = run.best_path.exists(), run.last_good_path.exists()
+        if at == LAST_GOOD and not good:
             raise UsageError(
                 f"Run {run.id} keeps no last good state, as only runs do that diverged.", f"Use --at {BEST}."
             )
-        if run.last_good_path.exists() and (at == LAST_GOOD or not run.best_path.exists()):
+        if at == LAST_GOOD or (at is None and good and not best):
             return run.last_good_path
-        if not run.best_path.exists():
-            raise DataError(
-                f"{str(run.path)!r} holds no {run.best_path.name}.",
-                "Finish the run first: give its train command again.",
-            )
+        if not best:
+            raise _without_model(run, diverged=good)
         return run.best_path
 
     def remove(self, run_id: str) -> None:
@@ -153,6 +151,17 @@ class Store:
         """Write results.csv anew from the result files."""
         remove_leftovers(self.root)
         write_atomic(self.csv_path, to_csv(self.results()))
+
+
+def _without_model(run: Run, *, diverged: bool) -> DataError:
+    if diverged:
+        return DataError(
+            f"Run {run.id} diverged before an epoch could be selected.",
+            f"Look at it with `lipgnn diagnose {run.id} --at {LAST_GOOD}`.",
+        )
+    return DataError(
+        f"{str(run.path)!r} holds no {run.best_path.name}.", "Finish the run first: give its train command again."
+    )
 
 
 def to_csv(rows: Iterable[dict[str, Any]]) -> bytes:

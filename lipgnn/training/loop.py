@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 
-from lipgnn.catalog import MODELS, NO_NORM, check_name, fused_norms, parse_norm
+from lipgnn.catalog import check_name
 from lipgnn.errors import DataError, Interrupted, RunFailed, UsageError
-from lipgnn.kernels import choose
+from lipgnn.kernels import choose_for
 from lipgnn.memory import forget_peak, free_memory, memory_returned
 from lipgnn.results.recordings import RECORDS, read_recording
 from lipgnn.results.run import Run
@@ -151,7 +151,7 @@ def _trained(
 ) -> Generator[Started | Epoch, None, dict[str, Any]]:
     """The result of a run that is claimed and has none, from its weights or its checkpoint on."""
     device, reason = choose_device(spec.device)
-    kernel, kernel_reason = _choose_kernel(spec, device)
+    kernel, kernel_reason = choose_for(spec.model, spec.norm, spec.kernel, device)
     spec = spec.computed(device=str(device), kernel=kernel)
     checkpoint = CheckpointFile(run.path, run.check_claim)
     run.begin(spec, dataset.fingerprint)
@@ -177,15 +177,6 @@ def _trained(
         result = row_of(training, run, dataset.fingerprint, diverged)
         run.finish(result)
     return result
-
-
-def _choose_kernel(spec: RunSpec, device: torch.device) -> tuple[str, str]:
-    if MODELS[spec.model].attention is None:
-        return "dgl", f"{spec.model} has no attention"
-    score = parse_norm(spec.norm)[0] or NO_NORM
-    if spec.kernel == "auto" and score not in fused_norms():
-        return "dgl", f"the only one that knows {score}"
-    return choose(spec.kernel, device)
 
 
 def _prepared(

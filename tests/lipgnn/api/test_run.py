@@ -65,7 +65,9 @@ def test_a_run_without_a_model_says_so(run):
 def test_a_run_that_diverged_can_be_diagnosed_and_trained_on(tmp_path):
     wild = {"layers": 256, "model": "gcn", "norm": "none", "residual": "identity", "hidden": 4, "heads": 1}
     run = lipgnn.train("planted", **wild, epochs=2, results=tmp_path, progress=False)
-    assert (run.status, run.model.path) == ("diverged", run.last_good.path)
+    assert (run.status, run.any_model.path) == ("diverged", run.last_good.path)
+    with pytest.raises(DataError, match=r"is diverged and has no best\.safetensors"):
+        _ = run.model
     found = run.diagnose()
     assert found.verdict == "diverged" and found.to_dict()["at"] == "last good state"
     again = lipgnn.train(start_from=run.last_good, epochs=2, residual="scaled", results=tmp_path, progress=False)

@@ -79,7 +79,7 @@ def test_a_diverged_run_is_looked_at_where_it_was_good(small_spec, load_for, tmp
     wild = {"layers": 256, "hidden": 8, "model": "gcn", "norm": "none", "residual": "identity", "activation": "relu"}
     spec = small_spec.with_values(**wild, attn_dropout=0, dropout=0, epochs=2)
     (*_, finished) = train(spec, load_for(spec), store)
-    for at in ("best", "last-good"):
+    for at in (None, "last-good"):
         subject = SubjectRequest(finished.result["run_id"], at=at).subject(store, {})
         assert subject.at == GOOD
     found = diagnose(subject, "cpu")

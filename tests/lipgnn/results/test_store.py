@@ -131,7 +131,8 @@ def test_a_result_in_a_folder_of_another_name_is_refused(finished):
         (("best", "last-good"), BEST, "best"),
         (("best", "last-good"), LAST_GOOD, "last-good"),
         # It diverged before an epoch could be selected.
-        (("last-good",), BEST, "last-good"),
+        (("last-good",), None, "last-good"),
+        (("best", "last-good"), None, "best"),
         (("last-good",), LAST_GOOD, "last-good"),
     ],
 )
@@ -140,6 +141,12 @@ def test_the_model_of_a_run_is_that_of_the_state_asked_for(finished, kept, at, f
     for name in kept:
         (run.path / f"{name}.safetensors").touch()
     assert finished.find_model("ab22", at) == run.path / f"{found}.safetensors"
+
+
+def test_what_was_never_selected_is_not_taken_for_the_best(finished):
+    finished.run("ab2200000000").last_good_path.touch()
+    with pytest.raises(DataError, match="diverged before an epoch could be selected"):
+        finished.find_model("ab22")
 
 
 def test_only_runs_that_diverged_have_a_last_good_state(finished):

@@ -417,6 +417,6 @@ def test_what_diverges_before_its_first_step_keeps_what_it_started_from(small_sp
     spec = small_spec.with_values(**wild, attn_dropout=0, dropout=0, epochs=2)
     result, _ = complete(spec, load_for(spec), store)
     assert result["diverged_untrained"] is True
-    kept = load_model(store.find_model(result["run_id"])).network.state_dict()
+    kept = load_model(store.find_model(result["run_id"], None)).network.state_dict()
     drawn = Training(spec, load_for(spec), torch.device("cpu")).network.state_dict()
     assert all(torch.equal(kept[name], drawn[name]) for name in drawn)
