@@ -19,6 +19,7 @@ from cli.options import (
     preset_option,
     results_option,
     spec_options_but,
+    state_option,
 )
 from cli.outputs import OutputFile
 from lipgnn.diagnose.over import over_epochs
@@ -34,6 +35,7 @@ Examples:
   lipgnn diagnose 3f2a
   lipgnn diagnose 3f2a --ablate skip,norm --figure layers.pdf
   lipgnn diagnose 3f2a --over epochs --figure epochs.png
+  lipgnn diagnose 3f2a --at last-good
   lipgnn diagnose 3f2a --reach --figure reach.pdf
   lipgnn diagnose --init --layers 64 --residual identity --norm none
   lipgnn diagnose --init --layers 6 --residual identity --activation none --norm none --paths 10 --json
@@ -49,6 +51,7 @@ Examples:
     metavar="[NAME]",
     help="Look at the network before training; NAME says how its maps start, as --init of `lipgnn train` does.",
 )
+@state_option
 @click.option(
     "--over",
     type=click.Choice(("epochs",)),
@@ -96,6 +99,7 @@ Examples:
 def command(
     reference: str | None,
     init: str | None,
+    state: str | None,
     over: str | None,
     ablate: str | None,
     paths: int | None,
@@ -117,7 +121,7 @@ def command(
     RUN is a run's id, the start of one, or its folder. Without it, --init takes the options of `lipgnn train`.
     """
     given = {name: value for name, value in {**options, "init": init or None}.items() if value is not None}
-    request = SubjectRequest(reference, init is not None, given, config, preset)
+    request = SubjectRequest(reference, init is not None, given, config, preset, state)
     if path_length is not None and not paths:
         raise UsageError("--path-length is of single paths.", "Say how many: --paths 10")
     store = Store(results)

@@ -15,11 +15,11 @@ from lipgnn.diagnose.sent import silent_parts
 from lipgnn.errors import UsageError
 from lipgnn.files import write_atomic
 from lipgnn.spec.run import RunSpec
-from lipgnn.spec.sources import command_for
+from lipgnn.spec.sources import as_typed, command_for
 
 if TYPE_CHECKING:
     from lipgnn.diagnose.diagnosis import Diagnosis
-    from lipgnn.diagnose.verdict import Verdict
+    from lipgnn.diagnose.findings import Verdict
 
 PICTURES = (".png", ".svg", ".pdf")
 # As many rows of a table as are read at a glance.
@@ -69,7 +69,7 @@ def show_diagnosis(diagnosis: Diagnosis, results: Path, *, everything: bool) -> 
     found, verdict, spec = diagnosis.to_dict(), diagnosis.verdict, diagnosis.subject.spec
     name = found["model"] or f"{spec.model}, {spec.layers} layers, norm {spec.norm}, {spec.dataset}"
     facts = [("verdict", verdict.words), *(("because", sentence) for sentence in verdict.evidence)]
-    facts += [("try", f"{one.words}: {one.why} (study {one.study})") for one in verdict.options]
+    facts += [("try", f"{one.words}: {one.reason}") for one in verdict.options]
     console.print_panel(f"{name}, at {found['at']}", facts, good=not verdict.findings)
     rows = found["layers"]
     # Rows that were looked at closely, and the one that the verdict is about.
@@ -224,7 +224,7 @@ def _show_reach(reach: Mapping[str, Any]) -> None:
 
 def _next(model: str | None, verdict: Verdict, spec: RunSpec, store: list[str]) -> list[str]:
     if verdict.options:
-        return [command_for(spec.with_values(**verdict.options[0].values), *store)]
+        return [command_for(as_typed(spec).with_values(**verdict.options[0].values), *store)]
     if model is None:
         return [command_for(spec, *store)]
     return [shlex.join(["lipgnn", "evaluate", model, *store])]

@@ -12,8 +12,9 @@ from cli import console
 from cli.attention import check_figure, draw, figure_options
 from cli.certificate import certificate_of, certify_arguments, certify_options, show_certificate
 from cli.completion import complete_runs
-from cli.options import debug_option, device_option, json_option, results_option
+from cli.options import debug_option, device_option, json_option, results_option, state_option
 from lipgnn.catalog import METRICS
+from lipgnn.diagnose.course import divergence_of
 from lipgnn.results.store import Store
 
 EPILOG = """\b
@@ -22,6 +23,7 @@ Examples:
   lipgnn evaluate results/runs/3f2a91c07b5d
   lipgnn evaluate best.safetensors --dataset my-cora.npz --json
   lipgnn evaluate 3f2a --certify --tries 100
+  lipgnn evaluate 3f2a --at last-good
   lipgnn evaluate 3f2a --rotations --figure attention -o attention.png
 """
 
@@ -30,6 +32,7 @@ Examples:
 @click.argument("model", metavar="RUN|FILE", shell_complete=complete_runs)
 @click.option("--dataset", metavar="NAME", help="Evaluate on another data set of the same shape.")
 @click.option("--split", metavar="NAME", help="Evaluate on another split than the one it was trained on.")
+@state_option
 @device_option
 @certify_options
 @click.option("--rotations", is_flag=True, help="Show scores of turned and mirrored images, and errors by layer.")
@@ -41,6 +44,7 @@ def command(
     model: str,
     dataset: str | None,
     split: str | None,
+    state: str | None,
     device: str,
     certify: bool,
     radii: str | None,
@@ -57,7 +61,7 @@ def command(
     """
     arguments = certify_arguments(certify, radii, tries)
     check_figure(**picture)
-    path = Store(results).find_model(model)
+    path = Store(results).find_model(model, state)
 
     from lipgnn.evaluate import data_for, evaluate
     from lipgnn.runtime import choose_device
@@ -69,17 +73,14 @@ def command(
     evaluation = asdict(evaluate(saved, data, chosen, rotations=rotations))
     if picture["figure"]:
         draw(saved, data, chosen, **picture)
-    summary = {
-        "model": str(path),
-        "dataset": data.name,
-        "fingerprint": data.fingerprint,
-        "trained_on": saved.fingerprint,
-        "device": str(chosen),
-    }
+    summary = {"model": str(path), "dataset": data.name, "fingerprint": data.fingerprint}
+    summary |= {"trained_on": saved.fingerprint, "device": str(chosen)}
     certificate = {} if arguments is None else {"certificate": certificate_of(saved, data, chosen, arguments)}
     if as_json:
         console.print_json({**summary, **evaluation, **certificate})
     else:
+        if sentence := divergence_of(path):
+            console.note(f"Note: {sentence}")
         _show({**summary, **evaluation, **certificate}, f"{chosen} ({reason})")
     return 0
 

@@ -11,6 +11,7 @@ import click
 from click.shell_completion import CompletionItem
 
 from lipgnn.catalog import DATASETS, TRACKERS, Entry, tracker_names
+from lipgnn.results.store import STATES
 from lipgnn.spec.options import GROUPS, default_of, type_of
 from lipgnn.spec.presets import PRESETS
 from lipgnn.spec.run import FIELDS
@@ -202,6 +203,17 @@ def log_option(command: Command) -> Command:
 def results_words(results: Path) -> list[str]:
     """The words that name the store in a command worth typing next; none where it is the default."""
     return [] if results == RESULTS else ["--results", str(results)]
+
+
+def state_option(command: Command) -> Command:
+    """`--at STATE`, of commands that look at a run or start from it."""
+    return click.option(
+        "--at",
+        "state",
+        type=click.Choice(STATES),
+        help="Take RUN at its selected epoch, or at the last good state of a run that diverged.  [default: best, if "
+        "there is one]",
+    )(command)
 
 
 def device_option(command: Command) -> Command:

@@ -20,12 +20,13 @@ from cli.options import (
     preset_option,
     results_option,
     spec_options,
+    state_option,
     tag_option,
 )
 from cli.progress import EpochProgress
 from cli.signals import StopRequest
 from cli.train_view import announce, show_sources, status, summarize
-from lipgnn.catalog import METRICS, cautions
+from lipgnn.catalog import AUTO_FORM, METRICS, cautions
 from lipgnn.errors import UsageError
 from lipgnn.results.labels import add_labels, check_labels
 from lipgnn.results.recordings import RECORDS
@@ -47,10 +48,12 @@ Examples:
   lipgnn train --dataset trees:4 --model gat --norm lip --kappa 0.25
   lipgnn train --layers 128 --preset deep
   lipgnn train --from 3f2a --epochs 50 --lr 0.001
+  lipgnn train --from 3f2a --at last-good --lr 0.001
   lipgnn train --config run.toml --lr 0.002
   lipgnn train --print-config > run.toml
 
-The same command again prints the stored result, or goes on where it was interrupted.
+The same command again prints the stored result, or goes on where it was interrupted. With more --epochs it goes on
+where the shorter run ended, if nothing in that run depended on its length.
 """
 
 
@@ -64,6 +67,7 @@ The same command again prints the stored result, or goes on where it was interru
     metavar="RUN|FILE",
     help="Start from the weights of a saved model, and take its options where no others are given.",
 )
+@state_option
 @click.option("--name", metavar="NAME", help="Call the run so; other commands find it by this name.")
 @tag_option
 @results_option
@@ -89,6 +93,7 @@ def command(
     config: Path | None,
     preset: str | None,
     source: str | None,
+    state: str | None,
     name: str | None,
     tags: tuple[str, ...],
     results: Path,
@@ -106,7 +111,7 @@ def command(
     labels = {"name": name, "tags": tags}
     check_labels(**labels)
     flags = {k: v for k, v in options.items() if v is not None}
-    model, base = _starting_model(source, Store(results), flags, preset) if source else (None, None)
+    model, base = _starting_model(source, Store(results), flags, preset, state)
     if "dataset" in flags:
         from lipgnn.datasets.locate import settled
 
@@ -117,7 +122,7 @@ def command(
     if print_config:
         click.echo(resolved.to_toml(), nl=False)
         return 0
-    orders = {"save_every": save_every, "record": record, "force": force, "model": model}
+    orders = {"save_every": save_every, "record": record, "force": force, "model": model, "lengthened": True}
     place = find_place(os.environ)
     if place and place.rank:
         return _take_part(resolved.spec, Store(results), orders)
@@ -133,13 +138,17 @@ def command(
 
 
 def _starting_model(
-    reference: str, store: Store, flags: dict[str, Any], preset: str | None
-) -> tuple[Path, tuple[dict[str, Any], str]]:
-    """The file of the model to start from, and the options of the run that goes on from it."""
+    reference: str | None, store: Store, flags: dict[str, Any], preset: str | None, state: str | None
+) -> tuple[Path | None, tuple[dict[str, Any], str] | None]:
+    """The file of the model to start from, and the options of the run that goes on from it, if there is any."""
+    if reference is None:
+        if state:
+            raise UsageError(f"--at {state} says from which state of a run to start.", "Add --from RUN.")
+        return None, None
     for name, value in (("start", flags.get("start")), ("preset", preset)):
         if value is not None:
             raise UsageError(f"--from says where a run starts, and --{name} {value} says another.", "Give one of them.")
-    path = store.find_model(reference)
+    path = store.find_model(reference, state)
 
     from lipgnn.tasks.saved import options_from
 
@@ -166,6 +175,7 @@ def _run(
     resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: bool, verbose: bool, labels: dict[str, Any]
 ) -> dict[str, Any]:
     """Train with progress on stderr; returns the result."""
+    from lipgnn.datasets.standard import form_words
     from lipgnn.tasks import load, remarks_on
     from lipgnn.tasks.typed import unused_types
 
@@ -175,6 +185,8 @@ def _run(
     dataset = load(spec.dataset, split=spec.split, missing=spec.missing, features=spec.features)
     for remark in () if quiet else remarks_on(dataset):
         console.note(f"Note: {remark}")
+    if not quiet and spec.features == AUTO_FORM:
+        console.note(form_words(dataset.form))
     if not quiet and (caution := unused_types(spec, dataset)):
         console.note(f"Note: {caution}")
     return follow(spec, dataset, store, orders, quiet=quiet, verbose=verbose, labels=labels)

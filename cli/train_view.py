@@ -9,8 +9,10 @@ from typing import TYPE_CHECKING, Any
 from cli import console
 from cli.options import results_words
 from lipgnn.catalog import MODELS, task_of
+from lipgnn.diagnose.course import divergence_words, options_after
+from lipgnn.results.store import LAST_GOOD
 from lipgnn.spec.run import FIELDS, RunSpec
-from lipgnn.spec.sources import Resolved, command_for
+from lipgnn.spec.sources import Resolved, as_typed, command_for
 
 if TYPE_CHECKING:
     from lipgnn.training.events import Started
@@ -21,7 +23,7 @@ if TYPE_CHECKING:
 def announce(event: Started) -> None:
     """Say what begins, and what a reader should know of it."""
     console.note(_opening(event))
-    for text in filter(None, (event.note, event.caution)):
+    for text in filter(None, (event.shorter, event.note, event.caution)):
         console.note(f"Note: {text}")
     if event.memory.notable:
         console.note(_expected_memory(event.memory))
@@ -108,10 +110,22 @@ def summarize(result: dict[str, Any], metric: str, results: Path) -> None:
     title = f"{result['model']}, {result['layers']} layers{stack}, norm {result['norm']}, {result['dataset']}"
     console.print_panel(title, facts, good=done)
     store = results_words(results)
-    spec = RunSpec.from_mapping({name: result[name] for name in FIELDS})
+    spec = as_typed(RunSpec.from_mapping({name: result[name] for name in FIELDS}))
     if done:
         other = spec.with_values(norm="none" if spec.norm != "none" or MODELS[spec.model].attention is None else "lip")
         words = [["lipgnn", "evaluate", result["run_id"]], task_of(spec.dataset).next_words(result["run_id"])]
         console.print_next(*(shlex.join([*each, *store]) for each in words if each), command_for(other, *store))
     else:
-        console.print_next(command_for(spec.with_values(lr=spec.lr / 5), *store))
+        console.note(divergence_words(result))
+        words = ["lipgnn", "diagnose", result["run_id"], "--at", LAST_GOOD]
+        console.print_next(shlex.join([*words, *store]), *_after_divergence(result, spec, store))
+
+
+def _after_divergence(result: dict[str, Any], spec: RunSpec, store: list[str]) -> list[str]:
+    """The run with what is worth trying, and the same from the best of its epochs, where there were some to choose."""
+    options = options_after(result, RunSpec.from_mapping({name: result[name] for name in FIELDS}))[:1]
+    commands = [command_for(spec.with_values(**option.values), *store) for option in options]
+    if options and result["epochs_run"] > 1:
+        words = ["lipgnn", "train", "--from", result["run_id"], *shlex.split(options[0].words)]
+        commands.append(shlex.join([*words, *store]))
+    return commands

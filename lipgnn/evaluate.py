@@ -8,6 +8,7 @@ from typing import Any
 
 import torch
 
+from lipgnn.datasets import Dataset, prepare
 from lipgnn.errors import DataError
 from lipgnn.measures.features import attention_entropy
 from lipgnn.nn.contract import attended
@@ -121,7 +122,15 @@ def data_for(saved: SavedModel, dataset: str | None = None, split: str | None = 
             f"{saved.fingerprint}: the data has changed.",
             f"To evaluate on it all the same, say so: --dataset {spec.dataset}",
         )
-    return data
+    return at_scale_of(saved, data)
+
+
+def at_scale_of(saved: SavedModel, data: TaskData) -> TaskData:
+    """The data with features standardized as those that the model was trained on, where they were."""
+    if saved.statistics is None or not isinstance(data, Dataset) or data.fingerprint == saved.fingerprint:
+        return data
+    form = {"features": saved.spec.features, "missing": saved.spec.missing}
+    return prepare(data.source, data.split, **form, statistics=saved.statistics)
 
 
 def _score(task: Task, metric: str, logits: torch.Tensor, labels: torch.Tensor) -> float | None:

@@ -9,6 +9,7 @@ from lipgnn.api.display import facts_html, rows_html, shown
 from lipgnn.api.libraries import as_data
 from lipgnn.api.model import load
 from lipgnn.api.places import Place, data_for_model, data_of, options_of, resolved
+from lipgnn.api.run import Run
 from lipgnn.errors import UsageError
 
 if TYPE_CHECKING:
@@ -146,7 +147,7 @@ def diagnose(
 def _subject(
     run: Any, data: Any, init: bool | str, results: Place | None, options: dict[str, Any], further: dict[str, Any]
 ) -> Subject:
-    from lipgnn.diagnose.subject import INITIAL, TRAINED, Subject, first_network
+    from lipgnn.diagnose.subject import INITIAL, Subject, first_network, state_of
 
     given = None if data is None else as_data(data)
     if run is None:
@@ -156,8 +157,8 @@ def _subject(
         return Subject(first_network(spec, dataset), spec, dataset, None, INITIAL)
     if refused := [name for name, value in {**options, **further}.items() if value is not None]:
         raise UsageError(f"A run has its own {refused[0]}.", "Leave it out, or leave out the run for a new network.")
-    model = load(run, results=results)
+    model = load(run.any_model if isinstance(run, Run) else run, results=results)
     dataset = data_for_model(model.saved, model.data if given is None else given)
     if init:
         return Subject(first_network(model.spec, dataset), model.spec, dataset, model.path, INITIAL)
-    return Subject(model.network, model.spec, dataset, model.path, TRAINED)
+    return Subject(model.network, model.spec, dataset, model.path, state_of(model.path))

@@ -11,6 +11,7 @@ from lipgnn.api.display import facts_html, rows_html
 from lipgnn.api.libraries import as_data
 from lipgnn.api.model import load
 from lipgnn.api.places import Place, data_for_model
+from lipgnn.api.run import Run
 from lipgnn.catalog import METRICS
 
 if TYPE_CHECKING:
@@ -110,7 +111,7 @@ def evaluate(
     >>> lipgnn.evaluate(run).test_score == run.test_score
     True
     """
-    model = load(run, results=results)
+    model = load(run.any_model if isinstance(run, Run) else run, results=results)
     given = model.data if data is None else as_data(data)
     dataset = data_for_model(model.saved, given, split)
 

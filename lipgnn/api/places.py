@@ -110,8 +110,8 @@ def data_of(spec: RunSpec, data: str | Source | None, split: str | None = None) 
 
 def data_for_model(saved: SavedModel, data: str | Source | None, split: str | None = None) -> TaskData:
     """Data to look at a model on; by default its own, which must be the very data it was trained on."""
-    from lipgnn.evaluate import data_for
+    from lipgnn.evaluate import at_scale_of, data_for
 
     if isinstance(data, Source):
-        return data_of(saved.spec, data, split)
+        return at_scale_of(saved, data_of(saved.spec, data, split))
     return data_for(saved, data, split)

@@ -105,12 +105,39 @@ class Run:
 
     @cached_property
     def model(self) -> Model:
-        """The network at the selected epoch."""
+        """The network at the selected epoch.
+
+        Raises
+        ------
+        DataError : the run diverged before an epoch could be selected; it has its `last_good` state alone.
+        """
+        return self._model(self._folder.best_path)
+
+    @cached_property
+    def last_good(self) -> Model:
+        """The network of a run that diverged, at its last good state, to `diagnose` it or to `train` from there.
+
+        Raises
+        ------
+        DataError : the run has not diverged.
+        """
+        return self._model(self._folder.last_good_path)
+
+    @property
+    def any_model(self) -> Model:
+        """The network at the selected epoch, and of a run that diverged before there was one at its last good state."""
+        at_once = self.status == "diverged" and not self._folder.best_path.exists()
+        return self.last_good if at_once else self.model
+
+    def _model(self, path: Path) -> Model:
         from lipgnn.api.model import Model
 
-        if not self._folder.best_path.exists():
-            raise DataError(f"Run {self.id} has no model: it {self.status} before its first evaluation.")
-        return Model(self._folder.best_path, self.data)
+        if not path.exists():
+            raise DataError(
+                f"Run {self.id} is {self.status} and has no {path.name}.",
+                "A run that diverged at once has `last_good` alone, and only runs that diverged have it.",
+            )
+        return Model(path, self.data)
 
     def history(self) -> pandas.DataFrame:
         """A row for every epoch that was evaluated: losses, scores, length of the gradient, learning rate, seconds."""

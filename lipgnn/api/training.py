@@ -44,6 +44,8 @@ def train(
 ) -> Run:
     """Train one network and store the result; the same call again gives the stored one, or goes on where it stopped.
 
+    With more epochs it goes on where the shorter run ended, if nothing in that run depended on its length.
+
     Parameters
     ----------
     data : the name or path of a data set; a data set of `from_arrays` and its like; or a graph of DGL, PyTorch
@@ -95,7 +97,7 @@ def train(
     _warn([*remarks_on(dataset), *([caution] if (caution := unused_types(spec, dataset)) else [])])
     ensure_writable(store.root)
     orders = {"force": force, "record": _texts(record), "model": model, "save_every": save_every}
-    orders |= {"log": _texts(log), "warn": lambda sentence: _warn([sentence])}
+    orders |= {"log": _texts(log), "warn": lambda sentence: _warn([sentence]), "lengthened": True}
     with StatusLine(progress) as line, contextlib.closing(events_of(spec, dataset, store, **orders)) as events:
         for event in events:
             if isinstance(event, Finished):
@@ -104,7 +106,8 @@ def train(
             elif isinstance(event, Started):
                 add_labels(store.run(event.run_id).path, **labels)
                 epochs = event.spec.own_epochs
-                line.say(f"Run {event.run_id}: {event.parameters:,} parameters, {event.device}", at_once=True)
+                told = f"Run {event.run_id}: {event.parameters:,} parameters, {event.device}"
+                line.say(f"{told}, features {event.spec.features}", at_once=True)
             else:
                 line.say(_told(event, epochs), at_once=event.epoch == epochs)
                 if on_epoch is not None:

@@ -5,7 +5,9 @@ stands for a class says where it is ("module:Class"); it is imported when it is 
 """
 
 from lipgnn.catalog.dataset_entries import (
+    AUTO_FORM,
     EDGES_ALONE,
+    FEATURE_FORMS,
     IDX_FILES,
     PATH_FILES,
     DatasetEntry,
@@ -21,7 +23,6 @@ from lipgnn.catalog.datasets import (
     ALL,
     DATASETS,
     DIRECTIONS,
-    FEATURE_FORMS,
     MEMORY,
     cautions,
     dataset_entry,
@@ -84,6 +85,7 @@ __all__ = [
     "ACTIVATIONS",
     "ADDITIVE",
     "ALL",
+    "AUTO_FORM",
     "AUTO_METRIC",
     "BIASES",
     "CHOICES",

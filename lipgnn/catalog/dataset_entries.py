@@ -142,3 +142,15 @@ def is_path_folder(path: str | os.PathLike[str]) -> bool:
     there = [os.path.isfile(os.path.join(path, f"{file}.txt")) for file in PATH_FILES]
     alone = os.path.isfile(os.path.join(path, f"{EDGES_ALONE}.txt"))
     return sum(there) + (alone and not there[PATH_FILES.index("edges")]) >= _ENOUGH_FILES
+
+
+AUTO_FORM = "auto"
+"""In the place of a form of features: the one that suits what they are (see `lipgnn.datasets.standard.form_of`)."""
+
+FEATURE_FORMS: dict[str, Entry] = {
+    "raw": Entry("features as they are given"),
+    "row": Entry("rows scaled to sum 1"),
+    "standard": Entry("every feature with mean 0 and standard deviation 1 over all nodes"),
+    AUTO_FORM: Entry("row where features are binary, counts or mostly zero, and standard where they are real numbers"),
+    "svd": Entry("not the data's own features, but a substitute made from the graph"),
+}

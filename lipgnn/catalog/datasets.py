@@ -6,7 +6,6 @@ from collections.abc import Iterable
 from pathlib import PurePath
 
 from lipgnn.catalog.dataset_entries import DatasetEntry, FileEntry, ImagesEntry, OgbEntry, PathsEntry
-from lipgnn.catalog.entry import Entry
 from lipgnn.catalog.recipes import LINEAR_RECIPE, SUMS_RECIPE
 
 GEOM_GCN = "geom-gcn:"
@@ -256,13 +255,6 @@ DIRECTIONS = {":undirected": False, ":directed": True}
 
 MEMORY = "memory:"
 """Before the name of a data set that was given from Python: it is in no file, and can only be given again."""
-
-
-FEATURE_FORMS: dict[str, Entry] = {
-    "raw": Entry("features as they are given"),
-    "row": Entry("rows scaled to sum 1"),
-    "svd": Entry("not the data's own features, but a substitute made from the graph"),
-}
 
 
 def split_direction(dataset: str) -> tuple[str, bool | None]:

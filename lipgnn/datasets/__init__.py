@@ -21,6 +21,7 @@ from lipgnn.datasets.paths import has_trajectories
 from lipgnn.datasets.prepare import fingerprint, prepare_edges
 from lipgnn.datasets.source import Source, Split, damaged
 from lipgnn.datasets.splits import choose
+from lipgnn.datasets.standard import form_of
 from lipgnn.datasets.statistics import describe
 from lipgnn.errors import DataError, UsageError
 
@@ -31,6 +32,7 @@ __all__ = [
     "count_edges",
     "data_directory",
     "describe",
+    "form_of_data",
     "identify",
     "load",
     "prepare",
@@ -54,7 +56,7 @@ def load(
     name_or_path : a name of the catalog or the data directory, or a path in any readable format.
     split : which split; see `lipgnn.datasets.splits`.
     missing : share of the nodes outside the training mask whose features are erased.
-    features : "raw"; "row" for rows that sum to one; or "svd" for a substitute made from the graph.
+    features : the form of the features, one of `lipgnn.catalog.FEATURE_FORMS`.
     data_dir : where to look for data that does not ship, in place of `data_directory()`.
 
     Raises
@@ -70,6 +72,11 @@ def identify(name_or_path: str | os.PathLike[str], *, split: str = "public", dat
     """The fingerprint that `load` gives, whatever the feature options; errors as there."""
     source = read(name_or_path, data_dir=data_dir)
     return fingerprint(source, prepare_edges(source), choose(source, split, data_dir=data_dir))
+
+
+def form_of_data(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None) -> str:
+    """The form that suits the features of a data set (see `lipgnn.datasets.standard.form_of`); errors as in `load`."""
+    return form_of(read(name_or_path, data_dir=data_dir).features)
 
 
 def count_edges(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None) -> int:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from lipgnn.catalog import AUTO_FORM
 from lipgnn.datasets.features import transform
 from lipgnn.datasets.prepare import fingerprint, prepare_edges, prepare_types
 from lipgnn.datasets.source import Features, Source, Split, damaged
 from lipgnn.datasets.spectral import substitute
+from lipgnn.datasets.standard import Statistics, form_of, statistics_of
 
 if TYPE_CHECKING:
     import torch
@@ -35,10 +37,12 @@ class Dataset:
     source : the data as its authors give it.
     edges : (2, E) int64, each edge once, one self-loop a node, ordered by target and source; where edges have types,
         once for each of its types.
-    features_array : (N, F) float32 after substitution, row normalization and erasure.
+    features_array : (N, F) float32 after substitution, scaling and erasure.
     split : the chosen masks.
     fingerprint : 16 hex digits of the data and the split, whatever the feature options.
     edge_types : (E,) int64, the types of the edges, of which that of the self-loops is the last; None without types.
+    form : of the features, one of FEATURE_FORMS; where `auto` was asked for, what it came to.
+    statistics : by which features were standardized; None in other forms.
     """
 
     source: Source
@@ -47,6 +51,8 @@ class Dataset:
     split: Split
     fingerprint: str
     edge_types: np.ndarray | None = None
+    form: str = "raw"
+    statistics: Statistics | None = None
 
     @property
     def name(self) -> str:
@@ -133,13 +139,22 @@ class Dataset:
         return _tensor(self.split.test)
 
 
-def prepare(source: Source, split: Split, *, features: str = "raw", missing: float = 0.0) -> Dataset:
+def prepare(
+    source: Source,
+    split: Split,
+    *,
+    features: str = "raw",
+    missing: float = 0.0,
+    statistics: Statistics | None = None,
+) -> Dataset:
     """Make a data set from the form its authors give it, one of its splits and the feature options of a run.
 
     Parameters
     ----------
-    features : "raw"; "row" for rows that sum to one; or "svd" for a substitute made from the graph.
+    features : one of FEATURE_FORMS.
     missing : share of the nodes outside the training mask whose features are erased.
+    statistics : by which features are standardized; those of the data itself if None. Where these are of another number
+        of features, which no model fits, those of the data are taken as well.
 
     Raises
     ------
@@ -155,8 +170,13 @@ def prepare(source: Source, split: Split, *, features: str = "raw", missing: flo
         given = source.features
     else:
         raise damaged(source.origin or source.name, "it comes without node features", NO_FEATURES)
-    transformed = transform(given, split, option=features, missing=missing)
-    return Dataset(source, edges, transformed, split, fingerprint(source, edges, split), prepare_types(source))
+    form, used = form_of(given) if features == AUTO_FORM else features, None
+    if form == "standard":
+        fits = statistics is not None and len(statistics.mean) == given.shape[1]
+        used = statistics if fits else statistics_of(given)
+    transformed = transform(given, split, option=form, missing=missing, statistics=used)
+    types = prepare_types(source)
+    return Dataset(source, edges, transformed, split, fingerprint(source, edges, split), types, form, used)
 
 
 def _tensor(array: np.ndarray) -> torch.Tensor:

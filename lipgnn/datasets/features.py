@@ -1,4 +1,4 @@
-"""Features: the one sparse form, row normalization, and the missing-features setting."""
+"""Features: the one sparse form, the scale of rows and columns, and the missing-features setting."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from scipy import sparse
 
 from lipgnn.catalog import FEATURE_FORMS
 from lipgnn.datasets.source import Features, Split
+from lipgnn.datasets.standard import Statistics, standardize, statistics_of
 from lipgnn.errors import UsageError, unknown_name
 
 # The set of erased nodes belongs to the experiment, not to the run: every seed sees the same one.
@@ -43,10 +44,16 @@ def canonical(features: Features) -> sparse.csr_array:
     return matrix
 
 
-def transform(features: Features, split: Split, *, option: str, missing: float) -> Features:
-    """Apply the run options `features` and `missing`: first normalize rows, then erase some.
+def transform(
+    features: Features, split: Split, *, option: str, missing: float, statistics: Statistics | None = None
+) -> Features:
+    """Apply the run options `features` and `missing`: first scale rows or columns, then erase some rows.
 
     A substitute ("svd") is made before, by `lipgnn.datasets.spectral`, and taken as it is.
+
+    Parameters
+    ----------
+    statistics : by which columns are standardized, with option "standard".
 
     Raises
     ------
@@ -56,6 +63,8 @@ def transform(features: Features, split: Split, *, option: str, missing: float) 
         raise unknown_name("features option", option, FEATURE_FORMS)
     if option == "row":
         features = row_normalize(features)
+    if option == "standard":
+        features = standardize(features, statistics or statistics_of(features))
     return erase(features, split, missing)
 
 

@@ -57,6 +57,17 @@ class WholeData:
         train = self.parts["train"]
         return self.task.loss(self.batch.of_items(logits)[train], self.labels[train])
 
+    @property
+    def chance(self) -> float | None:
+        """The training score of whoever always says the commonest class; None where another score is asked for."""
+        metric = self.task.metric_for(self.metric)
+        if metric == "roc-auc":
+            return 0.5
+        labels = self.labels[self.parts["train"]]
+        if metric != "accuracy" or not self.task.has_classes or not len(labels):
+            return None
+        return torch.bincount(labels).max().item() / len(labels)
+
     def accuracy(self, logits: torch.Tensor) -> dict[str, float | None]:
         """The metric on every part of the split; None where it says nothing, or the logits are not finite."""
         logits = self.batch.of_items(logits)

@@ -7,14 +7,18 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from lipgnn.datasets import Dataset
 from lipgnn.diagnose.ablate import Variant, ablate
+from lipgnn.diagnose.course import Course, judge_course
 from lipgnn.diagnose.data import WholeData
+from lipgnn.diagnose.findings import Finding, Verdict
 from lipgnn.diagnose.paths import Part, path_shares, single_paths
 from lipgnn.diagnose.profile import Profile, profile
 from lipgnn.diagnose.reach import numbers_of
 from lipgnn.diagnose.sent import sent_parts
-from lipgnn.diagnose.subject import TRAINED, Subject
-from lipgnn.diagnose.verdict import Verdict, judge
+from lipgnn.diagnose.split import judge_split, look_at_split
+from lipgnn.diagnose.subject import INITIAL, Subject
+from lipgnn.diagnose.verdict import judge
 from lipgnn.errors import UsageError
 from lipgnn.measures.reach import look_far
 from lipgnn.runtime import choose_device
@@ -51,7 +55,7 @@ class Diagnosis:
             "verdict": verdict.name,
             "from_layer": verdict.layer,
             "evidence": list(verdict.evidence),
-            "findings": [asdict(finding) for finding in verdict.findings],
+            "findings": [{"name": f.name, "layer": f.layer, "evidence": f.evidence} for f in verdict.findings],
             "options": [{"option": o.words, "why": o.why, "study": o.study} for o in verdict.options],
             "model": None if subject.path is None else str(subject.path),
             "at": subject.at,
@@ -102,13 +106,21 @@ def diagnose(
         spec=subject.spec,
         second_eigenvalue=found.second_eigenvalue,
         components=found.components,
-        accuracy=found.accuracy if subject.at == TRAINED else None,
+        accuracy=found.accuracy if subject.at != INITIAL else None,
         reach=far,
+        further=_further(subject, data),
     )
     variants = ablate(network, data, without) if without else None
     summed = None if paths is None else _paths(subject, data, paths, path_length)
-    sent = sent_parts(subject.path) if subject.at == TRAINED else None
+    sent = sent_parts(subject.path) if subject.at != INITIAL else None
     return Diagnosis(subject, str(chosen), found, verdict, variants, summed, far, sent)
+
+
+def _further(subject: Subject, data: WholeData) -> list[Finding]:
+    """What is wrong with the split, and with how the run ended, beside what depth does."""
+    found = judge_split(look_at_split(subject.dataset), subject.spec) if isinstance(subject.dataset, Dataset) else []
+    course = None if subject.at == INITIAL else Course.of(subject.path)
+    return found + (judge_course(course, subject.spec, data.chance) if course else [])
 
 
 def _refuse_others(subject: Subject) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lipgnn.errors import UsageError
+from lipgnn.results.run import Run
 from lipgnn.results.store import Store
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import resolve
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from lipgnn.network.deep import DeepGNN
     from lipgnn.tasks import TaskData
 
-INITIAL, TRAINED = "initialization", "end of training"
+INITIAL, TRAINED, GOOD = "initialization", "end of training", "last good state"
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,7 +31,7 @@ class Subject:
     ----------
     spec, dataset : its run and its data.
     path : the model file it comes from; None if it is new.
-    at : when in its training it is looked at, INITIAL or TRAINED.
+    at : when in its training it is looked at: INITIAL, TRAINED, or GOOD, before it diverged.
     """
 
     network: DeepGNN
@@ -50,6 +51,7 @@ class SubjectRequest:
     initial : whether to look at the network as it was before its training, as a new one always is.
     options : of the run of a new network; of a saved one, none but `device`.
     config, preset : where further options of a new network come from (see `lipgnn.spec.sources.resolve`).
+    at : which state of the run (see `Store.find_model`).
 
     Raises
     ------
@@ -61,6 +63,7 @@ class SubjectRequest:
     options: Mapping[str, Any] = field(default_factory=dict)
     config: Path | None = None
     preset: str | None = None
+    at: str | None = None
 
     def __post_init__(self) -> None:
         if self.reference is None and not self.initial:
@@ -83,7 +86,7 @@ class SubjectRequest:
         """
         if self.reference is None:
             return new_subject(resolve(self.options, environ, self.config, self.preset).spec)
-        return saved_subject(store.find_model(self.reference), initial=self.initial)
+        return saved_subject(store.find_model(self.reference, self.at), initial=self.initial)
 
 
 def saved_subject(path: Path, *, initial: bool = False) -> Subject:
@@ -100,7 +103,12 @@ def saved_subject(path: Path, *, initial: bool = False) -> Subject:
     dataset = data_for(saved)
     if initial:
         return Subject(first_network(saved.spec, dataset), saved.spec, dataset, path, INITIAL)
-    return Subject(saved.network, saved.spec, dataset, path, TRAINED)
+    return Subject(saved.network, saved.spec, dataset, path, state_of(path))
+
+
+def state_of(path: Path) -> str:
+    """Of which time in its training the network of a model file is."""
+    return GOOD if path.name == Run(path.parent).last_good_path.name else TRAINED
 
 
 def new_subject(spec: RunSpec) -> Subject:

@@ -6,11 +6,10 @@ The thresholds are ours. Each is far from what networks that train show, and far
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from lipgnn.catalog import AUTO_METRIC, METRICS
-from lipgnn.errors import UsageError
+from lipgnn.diagnose.findings import Finding, Option, Verdict, fitting
 from lipgnn.spec.run import RunSpec
 
 # In networks that train, gradients at both ends are within a factor of about ten (Cora, 2 to 12 layers, when trained;
@@ -26,11 +25,22 @@ COLLAPSED = 0.01
 # neighbours alone would: what its other layers do is not to look farther.
 MANY_LAYERS = 8
 FEW_HOPS = 2
-# The gravest first. What is not finite cannot be trained at all. Nodes that have become one cannot be told apart by any
-# decoder, and their gradients are one as well, and small; so collapse is named before what follows from it. Where
-# gradients do not reach the first layers, these learn nothing, smooth or not.
-VERDICTS = ("exploding", "collapsed", "vanishing", "over-smoothed")
-HEALTHY = "healthy"
+# The gravest first. From one class nothing can be learned, whatever the network. What is not finite cannot be trained
+# at all. Nodes that have become one cannot be told apart by any decoder, and their gradients are one as well, and
+# small; so collapse is named before what follows from it. Where gradients do not reach the first layers, these learn
+# nothing, smooth or not. Those of the run and of its split (`lipgnn.diagnose.course`, `lipgnn.diagnose.split`) stand
+# where they do not hide a cause; a run that diverged has the remedies of its cause, which depth need not be.
+VERDICTS = (
+    "one-class",
+    "diverged",
+    "exploding",
+    "collapsed",
+    "vanishing",
+    "over-smoothed",
+    "undertrained",
+    "missing-class",
+    "leak",
+)
 # Verdicts on a number that falls from the first row to the last: which, to what share of it at most, and the evidence.
 LOST = {
     "collapsed": (
@@ -40,34 +50,6 @@ LOST = {
     ),
     "over-smoothed": ("mad", SMOOTHED, "The mean distance 1 − cos between neighbours falls from {:.3g} to {:.3g}."),
 }
-
-
-@dataclass(frozen=True)
-class Finding:
-    """One thing that is wrong: its name, from which layer on (None: no single one), and the evidence."""
-
-    name: str
-    layer: int | None
-    evidence: str
-
-    @property
-    def words(self) -> str:
-        """As in "over-smoothed from layer 12"."""
-        return self.name if self.layer is None else f"{self.name} from layer {self.layer}"
-
-
-@dataclass(frozen=True)
-class Option:
-    """Something worth trying: values of a run, why, and the study in results/ that backs it."""
-
-    values: Mapping[str, str]
-    why: str
-    study: str
-
-    @property
-    def words(self) -> str:
-        """The values as they are typed."""
-        return " ".join(f"--{name.replace('_', '-')} {value}" for name, value in self.values.items())
 
 
 _BOUNDED = Option(
@@ -93,37 +75,6 @@ OPTIONS = {
 }
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """What is wrong with a network, the gravest first; nothing is: healthy.
-
-    Attributes
-    ----------
-    findings : what was found.
-    evidence : sentences, those of the findings first.
-    options : what is worth trying.
-    """
-
-    findings: tuple[Finding, ...]
-    evidence: tuple[str, ...]
-    options: tuple[Option, ...]
-
-    @property
-    def name(self) -> str:
-        """One of VERDICTS, or healthy."""
-        return self.findings[0].name if self.findings else HEALTHY
-
-    @property
-    def layer(self) -> int | None:
-        """From which layer on, where that can be said."""
-        return self.findings[0].layer if self.findings else None
-
-    @property
-    def words(self) -> str:
-        """All findings, as in "vanishing; over-smoothed from layer 12"."""
-        return "; ".join(finding.words for finding in self.findings) or HEALTHY
-
-
 def judge(
     rows: Sequence[Mapping[str, Any]],
     *,
@@ -132,6 +83,7 @@ def judge(
     components: int | None = None,
     accuracy: Mapping[str, float | None] | None = None,
     reach: Mapping[str, Any] | None = None,
+    further: Sequence[Finding] = (),
 ) -> Verdict:
     """The verdict on a profile.
 
@@ -145,18 +97,24 @@ def judge(
     second_eigenvalue, components : of the graph; evidence where rank is lost.
     accuracy : the metric by part of the split, of a network that was trained.
     reach : how far it looks, as `lipgnn.diagnose.reach` says it.
+    further : what is wrong with the run and with its split.
     """
     found = [_exploding(rows), _lost(rows, "collapsed"), _vanishing(rows), _lost(rows, "over-smoothed")]
-    findings = tuple(finding for finding in found if finding)
+    of_depth = [finding for finding in found if finding]
+    findings = tuple(sorted([*of_depth, *further], key=lambda finding: VERDICTS.index(finding.name)))
     names = [finding.name for finding in findings]
-    evidence = [finding.evidence for finding in findings] or [_all_is_well(rows)]
+    evidence = [finding.evidence for finding in findings] + ([] if of_depth else [_all_is_well(rows)])
     if "collapsed" in names:
         evidence += _walk(rows, second_eigenvalue, components)
     evidence += _near(len(rows) - 1, reach) if reach else []
     if accuracy and accuracy.get("train") is not None:
         evidence.append(_success(accuracy, spec.metric if spec else "accuracy"))
-    options = {option.words: option for name in names for option in _fitting(OPTIONS[name], spec)}
+    options = {option.words: option for one in findings for option in fitting(_options(one), spec)}
     return Verdict(findings, tuple(evidence), tuple(options.values()))
+
+
+def _options(finding: Finding) -> tuple[Option, ...]:
+    return finding.options or OPTIONS.get(finding.name, ())
 
 
 def _exploding(rows: Sequence[Mapping[str, Any]]) -> Finding | None:
@@ -258,18 +216,3 @@ def _success(scores: Mapping[str, float | None], metric: str) -> str:
         return f"It is right on {' and on '.join(f'{share} of {words}' for words, share in told.items())}."
     parts = " and ".join(f"{share} on {words}" for words, share in told.items())
     return f"Its {METRICS[metric].words} is {parts}."
-
-
-def _fitting(options: Sequence[Option], spec: RunSpec | None) -> list[Option]:
-    """Those that would change the run and that it can have."""
-    if spec is None:
-        return list(options)
-    fitting = []
-    for option in options:
-        try:
-            changed = spec.with_values(**option.values)
-        except UsageError:
-            continue
-        if changed != spec:
-            fitting.append(option)
-    return fitting

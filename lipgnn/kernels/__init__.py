@@ -7,8 +7,8 @@ spread.
 """
 
 from lipgnn.kernels.batch_norm import rectified, rectifies
-from lipgnn.kernels.choice import choose, implementation, obstacles
+from lipgnn.kernels.choice import choose, choose_for, implementation, obstacles
 from lipgnn.kernels.product import affine
 from lipgnn.kernels.residual import add_activated
 
-__all__ = ["add_activated", "affine", "choose", "implementation", "obstacles", "rectified", "rectifies"]
+__all__ = ["add_activated", "affine", "choose", "choose_for", "implementation", "obstacles", "rectified", "rectifies"]

@@ -7,7 +7,7 @@ from types import ModuleType
 
 import torch
 
-from lipgnn.catalog import KERNELS, check_name
+from lipgnn.catalog import KERNELS, NO_NORM, check_name, fused_norms, parse_norm
 from lipgnn.errors import EnvironmentBroken
 
 _MODULES = {"fused": "lipgnn.kernels.fused", "triton": "lipgnn.kernels.triton"}
@@ -35,6 +35,17 @@ def choose(requested: str, device: torch.device) -> tuple[str, str]:
     if obstacle := _module(requested).obstacle(device):
         raise EnvironmentBroken(f"Kernel {requested!r} was asked for, but {obstacle}.", "Use --kernel auto.")
     return requested, "asked for"
+
+
+def choose_for(norm: str, requested: str, device: torch.device) -> tuple[str, str]:
+    """The kernel for a network with some norms, as they are called, and the reason; errors as in `choose`.
+
+    Networks without attention have one too: their dropout and their products.
+    """
+    score = parse_norm(norm)[0] or NO_NORM
+    if requested == "auto" and score not in fused_norms():
+        return "dgl", f"the only one that knows {score}"
+    return choose(requested, device)
 
 
 def obstacles() -> dict[str, str | None]:

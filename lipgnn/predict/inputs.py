@@ -50,7 +50,8 @@ def prepared_to_predict(saved: SavedModel, source: Source) -> Dataset:
             "Train a model on features that nodes bring along.",
         )
     nobody = np.zeros(source.num_nodes, dtype=bool)
-    data = prepare(source, Split(nobody, nobody, nobody), features=saved.spec.features)
+    scale = {"features": saved.spec.features, "statistics": saved.statistics}
+    data = prepare(source, Split(nobody, nobody, nobody), **scale)
     check_inputs(saved, data)
     return data
 

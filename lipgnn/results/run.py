@@ -5,6 +5,7 @@ results/runs/<id>/spec.json         what is computed, written when the run begin
                   log.jsonl         one line an epoch
                   last.*            checkpoint to resume from (lipgnn.training.checkpoint)
                   best.safetensors  the model at the selected epoch
+                  last-good.safetensors  of a run that diverged, its last good state
                   gradients.safetensors  what was recorded on the way, if asked for (lipgnn.results.recordings)
                   result.json       written once, when the run is finished; its existence is the only meaning of that
                   labels.json       its name and tags, if it was given any (lipgnn.results.labels)
@@ -42,6 +43,7 @@ class Run:
         self.id = path.name
         self.log_path = path / "log.jsonl"
         self.best_path = path / "best.safetensors"
+        self.last_good_path = path / "last-good.safetensors"
         self.result_path = path / "result.json"
         self.failure_path = path / "failure.json"
         self.spec_path = path / "spec.json"

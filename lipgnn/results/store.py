@@ -20,6 +20,10 @@ from lipgnn.results.labels import find_named
 from lipgnn.results.run import Run, read_result
 from lipgnn.spec.run import FIELDS
 
+# The states of a run that have a model file: of the selected epoch, and before it diverged.
+BEST, LAST_GOOD = "best", "last-good"
+STATES = (BEST, LAST_GOOD)
+
 
 class Store:
     """A folder of runs and the table of their results, whether it exists or not.
@@ -80,22 +84,31 @@ class Store:
             f"Runs there: {', '.join(known[:10]) or 'none'}{' …' if len(known) > 10 else ''}.",
         )
 
-    def find_model(self, reference: str) -> Path:
+    def find_model(self, reference: str, at: str | None = BEST) -> Path:
         """The model file of a run that `find` finds; `reference` may also be such a file itself.
+
+        Parameters
+        ----------
+        at : BEST, the selected epoch; LAST_GOOD, the last good state of a run that diverged; or None for the former
+            where there is one, and the latter of a run that diverged before an epoch could be selected.
 
         Raises
         ------
-        DataError : the run has no model yet.
-        UsageError : there is no such run.
+        DataError : the run has no model yet, or diverged before there was one to select.
+        UsageError : there is no such run, or it has not diverged and its last good state is asked for.
         """
         if os.path.isfile(reference):
             return Path(reference)
         run = self.find(reference)
-        if not run.best_path.exists():
-            raise DataError(
-                f"{str(run.path)!r} holds no {run.best_path.name}.",
-                "Finish the run first: give its train command again.",
+        best, good = run.best_path.exists(), run.last_good_path.exists()
+        if at == LAST_GOOD and not good:
+            raise UsageError(
+                f"Run {run.id} keeps no last good state, as only runs do that diverged.", f"Use --at {BEST}."
             )
+        if at == LAST_GOOD or (at is None and good and not best):
+            return run.last_good_path
+        if not best:
+            raise _without_model(run, diverged=good)
         return run.best_path
 
     def remove(self, run_id: str) -> None:
@@ -138,6 +151,17 @@ class Store:
         """Write results.csv anew from the result files."""
         remove_leftovers(self.root)
         write_atomic(self.csv_path, to_csv(self.results()))
+
+
+def _without_model(run: Run, *, diverged: bool) -> DataError:
+    if diverged:
+        return DataError(
+            f"Run {run.id} diverged before an epoch could be selected.",
+            f"Look at it with `lipgnn diagnose {run.id} --at {LAST_GOOD}`.",
+        )
+    return DataError(
+        f"{str(run.path)!r} holds no {run.best_path.name}.", "Finish the run first: give its train command again."
+    )
 
 
 def to_csv(rows: Iterable[dict[str, Any]]) -> bytes:

@@ -14,6 +14,7 @@ from lipgnn.catalog import MODELS, OPTIMIZERS, SUMS_RECIPE, task_of
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.spec.presets import preset_values
 from lipgnn.spec.run import FIELDS, HOW, RunSpec, parse_value
+from lipgnn.spec.start import COMPRESSED, SCRATCH
 from lipgnn.spec.toml import read_toml
 
 ENVIRONMENT_PREFIX = "LIPGNN_"
@@ -36,7 +37,8 @@ class Resolved:
             if value is None:
                 continue
             item = tomlkit.item(value)
-            item.comment(self.sources[name])
+            # Names of files may have line breaks, which would end a comment.
+            item.comment(" ".join(self.sources[name].split()))
             document.add(name, item)
         return tomlkit.dumps(document)
 
@@ -130,6 +132,11 @@ def command_for(spec: RunSpec, *further: str) -> str:
         if name in ("model", "layers", "norm", "seed") or unusual or value != defaults[name]:
             words += [f"--{name.replace('_', '-')}", str(value)]
     return shlex.join([*words, *further])
+
+
+def as_typed(spec: RunSpec) -> RunSpec:
+    """The run by options alone: from scratch where it starts from a saved model, which no option can name."""
+    return spec if spec.start in (SCRATCH, COMPRESSED) else spec.with_values(start=SCRATCH)
 
 
 def unknown_variables(environ: Mapping[str, str]) -> list[str]:

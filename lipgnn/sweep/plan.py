@@ -6,7 +6,7 @@ import functools
 from collections.abc import Collection, Iterable, Iterator
 from dataclasses import dataclass
 
-from lipgnn.catalog import AUTO_METRIC
+from lipgnn.catalog import AUTO_FORM, AUTO_METRIC
 from lipgnn.errors import DataError
 from lipgnn.results.columns import Row
 from lipgnn.results.store import Store
@@ -98,8 +98,7 @@ def make_plan(
     runs = []
     for spec in specs:
         try:
-            if spec.metric == AUTO_METRIC:
-                spec = spec.with_values(metric=metric_of(spec.dataset))
+            spec = _settled(spec)
             run_id = spec.run_id(fingerprint_of(spec.dataset, spec.split))
         except DataError:
             run_id = known.get(identity(spec.to_dict()), "")
@@ -109,6 +108,13 @@ def make_plan(
         runs.append(PlannedRun(spec, run_id, state, *paces.estimate(spec)))
     wanted = {MISSING, NO_DATA, *retry}
     return Plan(runs, [planned for planned in runs if force or planned.state in wanted])
+
+
+def _settled(spec: RunSpec) -> RunSpec:
+    """The run with what its data decides, as `lipgnn.tasks.measured` finds it when it is computed."""
+    if spec.metric == AUTO_METRIC:
+        spec = spec.with_values(metric=metric_of(spec.dataset))
+    return spec.with_values(features=form_of(spec.dataset)) if spec.features == AUTO_FORM else spec
 
 
 def outline(specs: Iterable[RunSpec], rows: Iterable[Row]) -> Plan:
@@ -135,6 +141,14 @@ def metric_of(dataset: str) -> str:
     from lipgnn.tasks import metric_of_data
 
     return metric_of_data(dataset)
+
+
+@functools.lru_cache(maxsize=64)
+def form_of(dataset: str) -> str:
+    """The form that suits the features of data that is known by its file alone, read once."""
+    from lipgnn.datasets import form_of_data
+
+    return form_of_data(dataset)
 
 
 def _noting(states: dict[str, str], stored: Iterator[Row], others: Iterable[Row]) -> Iterator[Row]:

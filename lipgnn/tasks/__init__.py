@@ -35,7 +35,7 @@ def load(
     name : a name of the catalog or the data directory, or a path in any readable format.
     split : which split; see `lipgnn.datasets.splits`.
     missing : the share of the items outside the training part whose features are erased.
-    features : "raw"; "row" for rows that sum to one; or "svd" for a substitute made from the graph.
+    features : the form of the features, one of `lipgnn.catalog.FEATURE_FORMS`.
     data_dir : where to look for data that does not ship, in place of `lipgnn.datasets.data_directory()`.
 
     Raises

@@ -1,15 +1,15 @@
-"""By which metric a run is measured, and whether its data can be."""
+"""What of a run its data decides: by which metric it is measured, whether that can be, and the form of features."""
 
 from __future__ import annotations
 
-from lipgnn.catalog import CHOICES, CLASSES, METRICS, ORDER, find_task
+from lipgnn.catalog import AUTO_FORM, CHOICES, CLASSES, METRICS, ORDER, find_task
 from lipgnn.errors import DataError, UsageError
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks.task import Task, TaskData
 
 
 def measured(spec: RunSpec, dataset: TaskData) -> RunSpec:
-    """The run with the name of its metric, where that could not be told without its data; what a run id is made of.
+    """The run with its metric and the form of its features, where its data decides; what a run id is made of.
 
     Raises
     ------
@@ -25,7 +25,11 @@ def measured(spec: RunSpec, dataset: TaskData) -> RunSpec:
         _check_kind(metric, dataset, task)
     if entry.about == ORDER:
         _check_parts(entry.words, dataset)
-    return spec if metric == spec.metric else spec.with_values(metric=metric)
+    found = {"metric": metric}
+    if spec.features == AUTO_FORM:
+        found["features"] = dataset.form
+    known = all(getattr(spec, name) == value for name, value in found.items())
+    return spec if known else spec.with_values(**found)
 
 
 _ITEMS = {

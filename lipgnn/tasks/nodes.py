@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from lipgnn import datasets
-from lipgnn.catalog import CLASSES, DATASETS, ORDER, dataset_entry
+from lipgnn.catalog import AUTO_FORM, CLASSES, DATASETS, ORDER, dataset_entry
 from lipgnn.errors import LipgnnError
 from lipgnn.spec.batches import check_batches, check_workers
 from lipgnn.tasks.task import Task
@@ -35,7 +35,8 @@ class Nodes(Task):
 
     def defaults(self, dataset: str, model: str) -> dict[str, Any]:
         entry = dataset_entry(dataset)
-        return entry.defaults if entry else {}
+        # What is known by its file alone may have any features.
+        return entry.defaults if entry else {"features": AUTO_FORM}
 
     def check(self, spec: RunSpec) -> None:
         check_batches(spec.stack, spec.batch_size)

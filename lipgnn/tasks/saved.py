@@ -17,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from safetensors.torch import save as tensors_to_bytes
 
 from lipgnn.catalog import find_task
+from lipgnn.datasets.standard import Statistics
 from lipgnn.errors import DataError, UsageError
 from lipgnn.files import sha256, write_atomic
 from lipgnn.network.deep import DeepGNN
@@ -44,6 +45,7 @@ class SavedModel:
     shape : that of the data it is for: the numbers of features and of classes, where there are classes; and of types of
         edges, where these have such.
     class_names : of the outputs, where known.
+    statistics : by which its features were standardized; None in other forms.
     """
 
     network: DeepGNN
@@ -52,6 +54,7 @@ class SavedModel:
     task: str
     shape: tuple[int, ...]
     class_names: tuple[str, ...] | None
+    statistics: Statistics | None = None
 
 
 def save_model(path: Path, weights: Tensors, *, spec: RunSpec, dataset: TaskData | SavedModel) -> None:
@@ -70,6 +73,8 @@ def save_model(path: Path, weights: Tensors, *, spec: RunSpec, dataset: TaskData
         "shape": list(dataset.shape),
         "class_names": list(dataset.class_names) if dataset.class_names else None,
     }
+    if statistics := getattr(dataset, "statistics", None):
+        described["statistics"] = statistics.to_dict()
     metadata = {_METADATA_KEY: json.dumps(described, ensure_ascii=False, sort_keys=True)}
     write_atomic(path, tensors_to_bytes({k: v.contiguous() for k, v in weights.items()}, metadata=metadata))
 
@@ -95,6 +100,7 @@ def load_model(path: Path) -> SavedModel:
         shape = _shape(described["shape"])
         task, fingerprint = find_task(described["task"]), str(described["fingerprint"])
         class_names = _class_names(described["class_names"], shape[1])
+        statistics = _statistics(described.get("statistics"), spec, shape[0])
     except (OSError, SafetensorError, ValueError, TypeError, KeyError, RecursionError, UsageError) as error:
         raise _unusable(path, str(error) or repr(error)) from error
     make = functools.partial(task.network, spec, *shape)
@@ -102,7 +108,7 @@ def load_model(path: Path) -> SavedModel:
         raise _unusable(path, "; ".join(problems[:5]))
     network = make()
     network.load_state_dict(weights)
-    return SavedModel(network.eval(), spec, fingerprint, described["task"], shape, class_names)
+    return SavedModel(network.eval(), spec, fingerprint, described["task"], shape, class_names, statistics)
 
 
 def options_from(path: Path) -> tuple[dict[str, Any], str]:
@@ -132,6 +138,14 @@ def _class_names(names: Any, classes: int) -> tuple[str, ...] | None:
     if not isinstance(names, list) or len(names) != classes or not all(isinstance(name, str) for name in names):
         raise ValueError(f"its class names are not {classes} texts")
     return tuple(names)
+
+
+def _statistics(values: Any, spec: RunSpec, width: int) -> Statistics | None:
+    if spec.features != "standard":
+        return None
+    if values is None:
+        raise ValueError("its features were standardized, and it does not say by which means and deviations")
+    return Statistics.from_dict(values, width)
 
 
 def misfits(weights: Tensors, make: Callable[[], DeepGNN]) -> list[str]:

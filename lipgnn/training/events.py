@@ -15,7 +15,8 @@ class Started:
 
     Up to there `earlier_threads` and `earlier_workers` computed it; they are None if these are the same as now.
 
-    `caution` says what is not as in one process, if anything is.
+    `caution` says what is not as in one process, if anything is; `shorter`, whether it goes on from the same run with
+    fewer epochs, if there is one (see `lipgnn.training.lengthen`).
 
     A run that starts from another one, which is not there yet, tells of that one first.
     """
@@ -33,6 +34,7 @@ class Started:
     earlier_threads: int | None
     earlier_workers: int | None = None
     caution: str | None = None
+    shorter: str | None = None
 
     @property
     def note(self) -> str | None:

@@ -13,9 +13,9 @@ from typing import Any
 
 import torch
 
-from lipgnn.catalog import NO_NORM, check_name, fused_norms, parse_norm
+from lipgnn.catalog import check_name
 from lipgnn.errors import DataError, Interrupted, RunFailed, UsageError
-from lipgnn.kernels import choose
+from lipgnn.kernels import choose_for
 from lipgnn.memory import forget_peak, free_memory, memory_returned
 from lipgnn.results.recordings import RECORDS, read_recording
 from lipgnn.results.run import Run
@@ -24,7 +24,7 @@ from lipgnn.runtime import choose_device
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks import TaskData, find_task
 from lipgnn.tasks.measured import measured
-from lipgnn.tasks.saved import Tensors
+from lipgnn.tasks.saved import Tensors, save_model
 from lipgnn.training.checkpoint import CheckpointFile
 from lipgnn.training.distributed.caution import own_statistics
 from lipgnn.training.distributed.follower import Follower
@@ -33,6 +33,7 @@ from lipgnn.training.distributed.surroundings import find_place
 from lipgnn.training.divergence import Diverged
 from lipgnn.training.events import Finished, Started
 from lipgnn.training.failure import noting_failure
+from lipgnn.training.lengthen import lengthen
 from lipgnn.training.memory import MemoryPlan, check_weights, estimate, plan_memory
 from lipgnn.training.recorders import RECORDERS, Recorder
 from lipgnn.training.row import row_of
@@ -50,6 +51,7 @@ def train(
     force: bool = False,
     record: Collection[str] = (),
     model: Path | None = None,
+    lengthened: bool = False,
     save_every: int = 10,
     should_stop: Callable[[], bool] = lambda: False,
     on_recorded: Callable[[Recorder], None] = lambda recorder: None,
@@ -65,6 +67,7 @@ def train(
     force : forget what the store has of this run.
     record : names of RECORDS: what to record on the way. A run that has begun to record goes on with it in any case.
     model : the file of the model that the run starts from, if `spec.start` names one.
+    lengthened : go on from a run of the store that differs in nothing but fewer epochs (see `lengthen`).
     save_every : epochs between checkpoints.
     should_stop : asked after every epoch; True ends the run with a checkpoint.
     on_recorded : called with every recorder after every epoch; it raises nothing.
@@ -95,7 +98,7 @@ def train(
             with workers.explained():
                 yield Finished(Follower(dataset, workers.team(), workers.local_rank, should_stop).obey())
             return
-        orders = _Orders(record, model, save_every, should_stop, on_recorded)
+        orders = _Orders(record, model, save_every, should_stop, on_recorded, lengthened and not force)
         result = yield from _computed(spec, dataset, store, workers, orders, force=force)
         workers.exit_code = 0 if result["status"] == "done" else RunFailed.exit_code
     if update_csv:
@@ -106,13 +109,15 @@ def train(
 
 @dataclass(frozen=True)
 class _Orders:
-    """What else is asked for of a run; see `train`."""
+    """What else is asked for of a run, see `train`; and what is said when it starts, see `lengthen`."""
 
     record: Collection[str]
     model: Path | None
     save_every: int
     should_stop: Callable[[], bool]
     on_recorded: Callable[[Recorder], None]
+    lengthened: bool
+    said: str | None = None
 
 
 def _computed(
@@ -130,9 +135,13 @@ def _computed(
             run.forget_failure()
             return result
         workers.begin()
-        weights = None
-        if not CheckpointFile(run.path).state_path.exists():
-            alike = dataclasses.replace(orders, record=(), model=None)
+        weights, begun = None, CheckpointFile(run.path).state_path
+        if orders.lengthened and not begun.exists():
+            with noting_failure(run, workers):
+                said = lengthen(spec, dataset.fingerprint, run, store, orders.record)
+            orders = dataclasses.replace(orders, said=said)
+        if not begun.exists():
+            alike = dataclasses.replace(orders, record=(), model=None, said=None)
             before = functools.partial(_computed, dataset=dataset, store=store, workers=workers, orders=alike)
             with noting_failure(run, workers):
                 given = (orders.model, before, orders.should_stop)
@@ -145,7 +154,7 @@ def _trained(
 ) -> Generator[Started | Epoch, None, dict[str, Any]]:
     """The result of a run that is claimed and has none, from its weights or its checkpoint on."""
     device, reason = choose_device(spec.device)
-    kernel, kernel_reason = _choose_kernel(spec, device)
+    kernel, kernel_reason = choose_for(spec.norm, spec.kernel, device)
     spec = spec.computed(device=str(device), kernel=kernel)
     checkpoint = CheckpointFile(run.path, run.check_claim)
     run.begin(spec, dataset.fingerprint)
@@ -161,7 +170,7 @@ def _trained(
         *(str(device), reason, kernel, kernel_reason),
         *(training.parameters, memory, training.epoch),
         *(torch.get_num_threads(), training.earlier_threads, training.earlier_workers),
-        own_statistics(training.spec, training.task),
+        *(own_statistics(training.spec, training.task), orders.said),
     )
     # Of DGL's many passing tensors the allocator holds most, which a big run should not.
     frugal = memory.frugal or (memory.notable and kernel == "dgl")
@@ -171,13 +180,6 @@ def _trained(
         result = row_of(training, run, dataset.fingerprint, diverged)
         run.finish(result)
     return result
-
-
-def _choose_kernel(spec: RunSpec, device: torch.device) -> tuple[str, str]:
-    score = parse_norm(spec.norm)[0] or NO_NORM
-    if spec.kernel == "auto" and score not in fused_norms():
-        return "dgl", f"the only one that knows {score}"
-    return choose(spec.kernel, device)
 
 
 def _prepared(
@@ -267,6 +269,8 @@ def _epochs(
                 _save(training, run, checkpoint, recorders)
     except Diverged as error:
         diverged = str(error)
+        run.check_claim()
+        save_model(run.last_good_path, training.last_good(), spec=training.spec, dataset=training.dataset)
     _save(training, run, checkpoint, recorders, model_too=True)
     return diverged
 

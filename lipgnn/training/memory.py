@@ -234,7 +234,8 @@ class _Undrawn(TorchFunctionMode):
 
     def __torch_function__(self, func: Callable, types: Any, args: tuple = (), kwargs: dict | None = None) -> Any:
         if func in (torch.Tensor.normal_, torch.Tensor.uniform_):
-            return args[0]
+            # DGL makes weights by a constructor that does not ask for the device, and then what they held would stay.
+            return args[0] if args[0].is_meta else args[0].zero_()
         return func(*args, **(kwargs or {}))
 
 

@@ -130,6 +130,11 @@ def goes_by_steps(spec: RunSpec) -> bool:
     return spec.schedule == "inverse"
 
 
+def ends_with_the_run(spec: RunSpec) -> bool:
+    """Whether the course of the learning rate depends on how many epochs a run has at most."""
+    return spec.schedule == "cosine"
+
+
 def without_infinities(state: dict[str, Any]) -> dict[str, Any]:
     """A scheduler's state without its infinities, which JSON cannot hold; they are constants it starts with."""
     return {name: value for name, value in state.items() if value not in (math.inf, -math.inf)}

@@ -39,6 +39,7 @@ def row_of(training: Training, run: Run, fingerprint: str, diverged: str | None)
         **dict.fromkeys(MEASURES),
         **training.measured_at_the_end(),
         "diverged_at": diverged,
+        "diverged_untrained": diverged is not None and not (training.epoch or training.stepped),
         "sent_shares": training.learner.shares(),
     }
 

@@ -80,7 +80,9 @@ def _trained(
     if result["status"] != "done":
         raise RunFailed(
             f"Run {result['run_id']}, the network to be compressed, diverged ({result['diverged_at']}).",
-            "Use a smaller --lr, or --clip 1.",
+            "Use --residual scaled, since no step was taken."
+            if result.get("diverged_untrained")
+            else "Use a smaller --lr, or --clip 1.",
         )
     return load_model(store.run(result["run_id"]).best_path)
 

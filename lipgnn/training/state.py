@@ -39,6 +39,9 @@ class Training:
     share : which of how many workers this is; they have a run together from `join` on.
     """
 
+    # Whether any weight was changed since this was made.
+    stepped = False
+
     def __init__(
         self,
         spec: RunSpec,
@@ -139,6 +142,7 @@ class Training:
         for kept, now in zip(self._before.values(), self._now.values(), strict=True):
             kept.copy_(now)
         self.learner.step()
+        self.stepped = True
         # Here and not in the forward: blocks that are computed again must find the same vectors.
         advance_all(self.network)
         return grad_norm
@@ -234,6 +238,15 @@ class Training:
         texts = self.team.collect(own.encode())
         where = self.team.spread(next(filter(None, texts), b"loss")).decode()
         return f"output of the {where}"
+
+    def last_good(self) -> Tensors:
+        """After Diverged, the newest weights whose outputs are finite; where none are, those before the last step."""
+        self.network.eval()
+        with self.learner.evaluated():
+            found = (first_nonfinite_output(self.network, one.graph, one.features) for one in self.batches.everything())
+            if not any(found):
+                return _copy(self.network.state_dict())
+        return _copy(self._before)
 
     def _select(self, line: Epoch) -> Epoch:
         """Keep the weights if this epoch is the best so far by what `select` names alone; the earlier wins a tie.

@@ -3,6 +3,7 @@
 import csv
 import json
 import math
+import shlex
 
 import pytest
 
@@ -20,7 +21,9 @@ def test_json_has_a_verdict_with_evidence_and_a_row_for_every_layer(invoke, resu
     code, out, _ = invoke("diagnose", result["run_id"], "--json")
     found = json.loads(out)
     assert code == 0
-    assert found["verdict"] == "healthy" and found["evidence"] and found["options"] == []
+    # Six epochs are few.
+    assert found["verdict"] == "undertrained" and found["evidence"]
+    assert found["options"][0]["option"] == "--epochs 24"
     assert found["at"] == "end of training"
     assert found["accuracy"] == {part: result[f"{part}_score"] for part in ("train", "val", "test")}
     assert [row["layer"] for row in found["layers"]] == [0, 1, 2]
@@ -76,8 +79,6 @@ def test_people_see_the_verdict_first_then_tables_then_what_to_type(invoke):
 
 
 def test_the_command_that_is_printed_can_be_typed(invoke):
-    import shlex
-
     _, _, err = invoke(*NEW, "--layers", 2)
     words = shlex.split(err.split("Next:")[1])
     assert invoke(*words[1:], "--epochs", 1, "-q")[0] == 0
@@ -181,3 +182,31 @@ def test_a_damaged_model_is_exit_4(invoke, result, tmp_path):
     (tmp_path / "results" / "runs" / result["run_id"] / "best.safetensors").write_bytes(b"torn")
     code, _, err = invoke("diagnose", result["run_id"])
     assert code == 4 and "Cannot use the model file" in err
+
+
+WILD = ("--dataset", "planted", "--model", "gcn", "--layers", 256, "--hidden", 4, "--heads", 1, "--norm", "none")
+
+
+def test_a_run_that_diverged_at_once_is_diagnosed_evaluated_and_gone_on_from(invoke):
+    code, _, err = invoke("train", *WILD, "--residual", "identity", "--epochs", 2, "-q")
+    assert code == 1 and "before its first step" in err
+    words = [shlex.split(line)[1:] for line in err.partition("Next:\n")[2].splitlines()]
+    assert [one[0] for one in words] == ["diagnose", "train"]
+    run = words[0][1]
+    code, out, _ = invoke(*words[0], "--json")
+    found = json.loads(out)
+    assert (code, found["verdict"], found["at"]) == (0, "diverged", "last good state")
+    # What is advised is a remedy.
+    assert invoke(*words[1], "-q")[0] == 0
+    code, _, err = invoke("evaluate", run)
+    assert code == 0 and "This model is its last good state." in err
+    code, out, _ = invoke("train", "--from", run, "--at", "last-good", "--residual", "scaled", "--print-config")
+    assert code == 0 and 'start = "model:' in out and "layers = 256" in out
+
+
+def test_a_state_that_there_is_none_of_is_refused(invoke, result):
+    for words in (("diagnose", result["run_id"]), ("evaluate", result["run_id"])):
+        code, _, err = invoke(*words, "--at", "last-good")
+        assert code == 2 and "keeps no last good state" in err
+    code, _, err = invoke("train", *SMALL, "--at", "last-good")
+    assert code == 2 and "Add --from RUN." in err

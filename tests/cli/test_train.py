@@ -448,3 +448,29 @@ def test_a_run_is_logged_as_asked_and_its_result_is_what_it_would_be(invoke, mon
     assert "Warning: Nothing was logged, because this run was done before" in invoke(*RUN)[2]
     code, _, err = invoke(*RUN, "--log", "mlflw")
     assert code == 2 and "Unknown tracker 'mlflw'" in err and "Did you mean 'mlflow'?" in err
+
+
+def test_more_epochs_go_on_and_the_screen_says_so(invoke):
+    small = ("train", "--dataset", "planted", "--layers", 2, "--hidden", 2, "--heads", 2)
+    short = json.loads(invoke(*small, "--epochs", 2, "--json", "-q")[1])
+    code, out, err = invoke(*small, "--epochs", 4, "--json")
+    assert (code, json.loads(out)["epochs_run"]) == (0, 4)
+    assert f"Note: Run {short['run_id']} is the same run with 2 epochs, and this one goes on" in " ".join(err.split())
+    assert "going on after epoch 2" in err
+    err = invoke(*small, "--epochs", 4, "--schedule", "cosine", "--json")[2]
+    assert "is the same run" not in err
+    err = " ".join(invoke(*small, "--epochs", 5, "--schedule", "cosine", "--json")[2].split())
+    assert "this one starts anew: its schedule cosine ends with the run" in err
+
+
+def test_the_form_that_suits_the_features_is_said_and_kept(invoke, tmp_path):
+    from lipgnn.datasets import read, write_npz
+
+    write_npz(read("planted"), tmp_path / "mine.npz")
+    code, out, err = invoke("train", "--dataset", tmp_path / "mine.npz", "--layers", 2, "--epochs", 1, "--json")
+    result = json.loads(out)
+    assert (code, result["features"]) == (0, "standard")
+    assert "(--features standard)" in err and "--features standard" in result["command"]
+    named = invoke("train", "--dataset", tmp_path / "mine.npz", "--layers", 2, "--epochs", 1, "--features", "standard")
+    assert "already done" in named[2]
+    assert invoke("evaluate", result["run_id"], "--json")[0] == 0

@@ -7,9 +7,9 @@ import pytest
 import torch
 from networks import network_of
 
-from lipgnn.datasets import prepare
+from lipgnn.datasets import prepare, write_npz
 from lipgnn.errors import DataError
-from lipgnn.evaluate import evaluate
+from lipgnn.evaluate import data_for, evaluate
 from lipgnn.results.store import Store
 from lipgnn.tasks import find_task
 from lipgnn.tasks.saved import SavedModel, load_model
@@ -94,3 +94,17 @@ def test_types_of_edges_that_the_model_has_no_codes_for_are_refused(small_spec, 
         evaluate(saved("gt", typed), plain, CPU)
     with pytest.raises(DataError, match="The model is for 0 types of edges"):
         evaluate(saved("gt", plain), typed, CPU)
+
+
+def test_other_data_is_evaluated_at_the_scale_of_the_training(small_spec, load_for, tmp_path):
+    spec = small_spec.with_values(features="standard", epochs=2)
+    store = Store(tmp_path / "results")
+    (*_, finished) = train(spec, load_for(spec), store)
+    saved = load_model(store.find_model(finished.result["run_id"]))
+    own = data_for(saved)
+    assert (own.features_array == load_for(spec).features_array).all()
+    shifted = dataclasses.replace(own.source, features=own.source.features * 2 + 1)
+    write_npz(shifted, tmp_path / "other.npz")
+    other = data_for(saved, str(tmp_path / "other.npz"))
+    expected = (shifted.features - saved.statistics.mean) / saved.statistics.deviation
+    np.testing.assert_allclose(other.features_array, expected, rtol=1e-5, atol=1e-5)

@@ -58,5 +58,22 @@ def test_verbs_of_a_run_are_those_of_the_library(run, tmp_path):
 
 def test_a_run_without_a_model_says_so(run):
     run.model.path.unlink()
-    with pytest.raises(DataError, match="has no model"):
+    with pytest.raises(DataError, match=r"is done and has no best\.safetensors"):
         _ = lipgnn.Run.find(run.id).model
+
+
+def test_a_run_that_diverged_can_be_diagnosed_and_trained_on(tmp_path):
+    wild = {"layers": 256, "model": "gcn", "norm": "none", "residual": "identity", "hidden": 4, "heads": 1}
+    run = lipgnn.train("planted", **wild, epochs=2, results=tmp_path, progress=False)
+    assert (run.status, run.any_model.path) == ("diverged", run.last_good.path)
+    with pytest.raises(DataError, match=r"is diverged and has no best\.safetensors"):
+        _ = run.model
+    found = run.diagnose()
+    assert found.verdict == "diverged" and found.to_dict()["at"] == "last good state"
+    again = lipgnn.train(start_from=run.last_good, epochs=2, residual="scaled", results=tmp_path, progress=False)
+    assert again.status == "done"
+
+
+def test_only_a_run_that_diverged_has_a_last_good_state(run):
+    with pytest.raises(DataError, match=r"is done and has no last-good\.safetensors"):
+        _ = run.last_good

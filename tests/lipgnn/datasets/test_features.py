@@ -77,7 +77,7 @@ def test_fraction_outside_its_range(fraction):
 def test_unknown_option_lists_the_valid_ones():
     with pytest.raises(UsageError) as caught:
         transform(DENSE, SPLIT, option="rows", missing=0.0)
-    assert "'rows'" in caught.value.message and "raw, row, svd" in caught.value.hint
+    assert "'rows'" in caught.value.message and "raw, row, standard, auto, svd" in caught.value.hint
 
 
 def _zero_rows(features) -> set[int]:

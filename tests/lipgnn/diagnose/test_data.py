@@ -52,3 +52,14 @@ def test_a_part_without_items_or_logits_that_are_not_finite_have_no_accuracy(sma
     assert empty.accuracy(logits)["val"] is None
     assert empty.accuracy(logits)["test"] is not None
     assert set(data.accuracy(logits * torch.nan).values()) == {None}
+
+
+def test_chance_is_the_commonest_class_or_the_middle_of_an_order(small_spec, load_for):
+    data = WholeData.of(small_spec, load_for(small_spec), CPU)
+    assert data.chance == 0.25
+    train = data.parts["train"]
+    few = torch.cat([train[data.labels[train] == 0][:3], train[data.labels[train] == 1][:1]])
+    assert replace(data, parts={**data.parts, "train": few}).chance == 0.75
+    assert replace(data, parts={**data.parts, "train": few[:0]}).chance is None
+    assert replace(data, metric="roc-auc").chance == 0.5
+    assert replace(data, metric="average-precision").chance is None

@@ -1,5 +1,6 @@
 """A diagnosis is the profile, the verdict on it, and what was asked for beside them, all as plain values."""
 
+import dataclasses
 import json
 
 import pytest
@@ -11,12 +12,14 @@ from lipgnn.diagnose.data import WholeData
 from lipgnn.diagnose.diagnosis import diagnose
 from lipgnn.diagnose.profile import profile
 from lipgnn.diagnose.reach import numbers_of
-from lipgnn.diagnose.subject import new_subject
+from lipgnn.diagnose.subject import SubjectRequest, new_subject
 from lipgnn.diagnose.verdict import judge
 from lipgnn.errors import UsageError
 from lipgnn.measures.reach import look_far
+from lipgnn.results.store import Store
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import resolve
+from lipgnn.training.loop import train
 
 CPU = torch.device("cpu")
 SMALL = {"dataset": "planted", "layers": 3, "hidden": 2, "heads": 2, "norm": "none"}
@@ -70,3 +73,25 @@ def test_networks_of_walks_are_refused():
 def test_a_linear_map_has_no_layers_to_look_at(small_spec):
     with pytest.raises(UsageError, match="this network is one linear map"):
         diagnose(new_subject(small_spec.with_values(layers=0)))
+
+
+def test_a_split_that_cannot_be_learned_from_is_found_in_any_network():
+    subject = new_subject(SPEC)
+    one = subject.dataset.labels_array == 0
+    split = dataclasses.replace(subject.dataset.split, train=subject.dataset.split.train & one)
+    found = diagnose(dataclasses.replace(subject, dataset=dataclasses.replace(subject.dataset, split=split)), "cpu")
+    assert found.verdict.name == "one-class"
+    (finding,) = found.to_dict()["findings"]
+    assert set(finding) == {"name", "layer", "evidence"}
+
+
+def test_a_run_that_was_stopped_while_it_learned_is_undertrained(small_spec, load_for, tmp_path):
+    store = Store(tmp_path / "results")
+    verdicts = {}
+    for epochs in (3, 40):
+        spec = small_spec.with_values(epochs=epochs, norm="lip", hidden=4, heads=4, dropout=0, attn_dropout=0)
+        (*_, finished) = train(spec, load_for(spec), store)
+        subject = SubjectRequest(finished.result["run_id"]).subject(store, {})
+        verdicts[epochs] = diagnose(subject, "cpu").verdict
+    assert verdicts[3].name == "undertrained" and "--epochs 12" in [option.words for option in verdicts[3].options]
+    assert "undertrained" not in verdicts[40].words

@@ -3,7 +3,8 @@
 import pytest
 import torch
 
-from lipgnn.diagnose.subject import INITIAL, TRAINED, SubjectRequest, new_subject, saved_subject
+from lipgnn.diagnose.diagnosis import diagnose
+from lipgnn.diagnose.subject import GOOD, INITIAL, TRAINED, SubjectRequest, new_subject, saved_subject
 from lipgnn.errors import DataError, UsageError
 from lipgnn.results.store import Store
 from lipgnn.tasks.saved import load_model
@@ -71,3 +72,17 @@ def test_a_run_without_a_model_is_refused(trained):
 def test_what_cannot_be_meant_is_refused(given, message):
     with pytest.raises(UsageError, match=message):
         SubjectRequest(**given)
+
+
+def test_a_diverged_run_is_looked_at_where_it_was_good(small_spec, load_for, tmp_path):
+    store = Store(tmp_path / "results")
+    wild = {"layers": 256, "hidden": 8, "model": "gcn", "norm": "none", "residual": "identity", "activation": "relu"}
+    spec = small_spec.with_values(**wild, attn_dropout=0, dropout=0, epochs=2)
+    (*_, finished) = train(spec, load_for(spec), store)
+    for at in (None, "last-good"):
+        subject = SubjectRequest(finished.result["run_id"], at=at).subject(store, {})
+        assert subject.at == GOOD
+    found = diagnose(subject, "cpu")
+    assert [finding.name for finding in found.verdict.findings][:2] == ["diverged", "exploding"]
+    assert "before its first step" in found.verdict.evidence[0]
+    assert not any("--lr" in option.words for option in found.verdict.options)

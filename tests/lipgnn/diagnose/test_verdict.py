@@ -9,10 +9,10 @@ from networks import network_of
 from lipgnn.catalog import SUMS_RECIPE
 from lipgnn.datasets import load
 from lipgnn.diagnose.data import WholeData
+from lipgnn.diagnose.findings import HEALTHY, Finding, Option
 from lipgnn.diagnose.profile import profile
 from lipgnn.diagnose.verdict import (
     COLLAPSED,
-    HEALTHY,
     LEAST_GROWTH,
     MOST_GROWTH,
     OPTIONS,
@@ -23,6 +23,7 @@ from lipgnn.diagnose.verdict import (
 from lipgnn.runtime import seed_all
 from lipgnn.spec.run import RunSpec
 
+SPLIT = Option({"split": "random:0"}, "draws")
 # Networks of sixteen features on the planted partition, built to be ill in one way.
 NETWORKS = {
     # Every layer of ReLU loses half of the gradient, and nothing goes past it.
@@ -138,7 +139,17 @@ def test_the_gravest_comes_first_and_the_others_are_told():
     assert [finding.name for finding in verdict.findings] == ["vanishing", "over-smoothed"]
     assert verdict.words == "vanishing; over-smoothed from layer 3"
     assert len(verdict.evidence) == 2
-    assert [*OPTIONS] == list(VERDICTS)
+    assert [*OPTIONS] == [name for name in VERDICTS if name in OPTIONS]
+
+
+def test_what_is_wrong_with_run_and_split_stands_beside_what_depth_does():
+    further = [Finding("leak", None, "copies"), Finding("one-class", None, "one", (SPLIT,))]
+    verdict = judge(rows(grad_norm=lambda layer: 10.0**layer), further=further)
+    assert verdict.words == "one-class; vanishing; leak"
+    assert verdict.evidence[0] == "one" and verdict.evidence[2] == "copies"
+    assert verdict.options[0] == SPLIT and len(verdict.options) > 1
+    well = judge(rows(), further=further)
+    assert well.words == "one-class; leak" and "Depth does no harm" in well.evidence[2]
 
 
 def test_the_walk_stands_beside_the_collapse():

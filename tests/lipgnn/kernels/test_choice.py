@@ -7,7 +7,7 @@ import torch
 from torch import nn
 
 from lipgnn.errors import EnvironmentBroken, UsageError
-from lipgnn.kernels import choose, fused, implementation, native
+from lipgnn.kernels import choose, choose_for, fused, implementation, native
 from lipgnn.nn import GATConv, TransformerConv
 
 CPU, CUDA = torch.device("cpu"), torch.device("cuda")
@@ -86,3 +86,12 @@ def test_more_heads_than_the_kernel_has_room_for(reference):
     with pytest.raises(UsageError, match="up to 1024 heads, got 1025"):
         layers[2](graph, x)
     assert GATConv(2, 1, 1024, kernel="fused")(graph, x).isfinite().all()
+
+
+@pytest.mark.parametrize(
+    ("model", "norm", "reason"),
+    [("gcn", "none", "gcn has no attention"), ("gat", "lip-source+layer", "the only one that knows lip-source")],
+)
+def test_what_no_kernel_knows_is_computed_by_dgl(model, norm, reason):
+    assert choose_for(model, norm, "auto", CPU) == ("dgl", reason)
+    assert choose_for("gat", "lip", "auto", CPU) == choose("auto", CPU)

@@ -20,7 +20,8 @@ def model_of(small_spec, load_for):
         data = load_for(spec)
         seed_all(0)
         network = find_task(data.task).network(spec, *data.shape).eval()
-        return SavedModel(network, spec, data.fingerprint, data.task, data.shape, data.class_names), data
+        about = (data.fingerprint, data.task, data.shape, data.class_names, getattr(data, "statistics", None))
+        return SavedModel(network, spec, *about), data
 
     return make
 

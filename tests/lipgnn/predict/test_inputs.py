@@ -69,3 +69,16 @@ def test_a_model_of_trees_takes_trees_alone(model_of):
     for ask in (lambda: data_to_predict(saved, "planted"), lambda: prepared_to_predict(saved, read("planted"))):
         with pytest.raises(DataError, match="another kind"):
             ask()
+
+
+def test_another_graph_is_brought_to_the_scale_of_the_training(model_of, unlabelled):
+    """Half of the nodes have other means, and still get the numbers that they have in the whole graph."""
+    saved, data = model_of(features="standard")
+    half = unlabelled.features[:200]
+    there = (unlabelled.edges < 200).all(axis=0)
+    changes = {"features": half, "labels": unlabelled.labels[:200], "node_ids": unlabelled.node_ids[:200]}
+    part = dataclasses.replace(unlabelled, edges=unlabelled.edges[:, there], **changes)
+    found = prepared_to_predict(saved, part).features.to_dense().numpy()
+    order = [int(name.split()[1]) for name in unlabelled.node_ids[:200]]
+    np.testing.assert_array_equal(found, data.features.to_dense().numpy()[order])
+    assert abs(found.mean(axis=0)).max() > 1e-3

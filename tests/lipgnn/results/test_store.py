@@ -5,7 +5,7 @@ import pytest
 
 from lipgnn.errors import DataError, UsageError
 from lipgnn.results.columns import COLUMNS, OPTIONAL
-from lipgnn.results.store import Store
+from lipgnn.results.store import BEST, LAST_GOOD, Store
 from lipgnn.spec.run import RunSpec
 
 
@@ -122,3 +122,34 @@ def test_a_result_in_a_folder_of_another_name_is_refused(finished):
     finished.run("aa1100000000").path.rename(finished.runs_path / "bb1100000000")
     with pytest.raises(DataError, match="'aa1100000000'; the folder of a run has its id for a name"):
         finished.results()
+
+
+@pytest.mark.parametrize(
+    ("kept", "at", "found"),
+    [
+        (("best",), BEST, "best"),
+        (("best", "last-good"), BEST, "best"),
+        (("best", "last-good"), LAST_GOOD, "last-good"),
+        # It diverged before an epoch could be selected.
+        (("last-good",), None, "last-good"),
+        (("best", "last-good"), None, "best"),
+        (("last-good",), LAST_GOOD, "last-good"),
+    ],
+)
+def test_the_model_of_a_run_is_that_of_the_state_asked_for(finished, kept, at, found):
+    run = finished.run("ab2200000000")
+    for name in kept:
+        (run.path / f"{name}.safetensors").touch()
+    assert finished.find_model("ab22", at) == run.path / f"{found}.safetensors"
+
+
+def test_what_was_never_selected_is_not_taken_for_the_best(finished):
+    finished.run("ab2200000000").last_good_path.touch()
+    with pytest.raises(DataError, match="diverged before an epoch could be selected"):
+        finished.find_model("ab22")
+
+
+def test_only_runs_that_diverged_have_a_last_good_state(finished):
+    finished.run("ab2200000000").best_path.touch()
+    with pytest.raises(UsageError, match="keeps no last good state"):
+        finished.find_model("ab22", LAST_GOOD)

@@ -6,7 +6,7 @@ from lipgnn.catalog import DATASETS, MODELS, SUMS_RECIPE, layers_for
 from lipgnn.errors import UsageError
 from lipgnn.spec.options import default_of
 from lipgnn.spec.run import FIELDS, RunSpec
-from lipgnn.spec.sources import command_for, resolve, unknown_variables
+from lipgnn.spec.sources import as_typed, command_for, resolve, unknown_variables
 
 
 @pytest.fixture
@@ -171,3 +171,14 @@ def test_layers_have_no_skip_of_their_own_where_the_first_features_pass_them_by(
     again = shlex.split(command_for(resolved.spec))[2:]
     pairs = zip(again[::2], again[1::2], strict=True)
     assert resolve({name[2:].replace("-", "_"): value for name, value in pairs}, {}).spec == resolved.spec
+
+
+def test_a_run_from_a_model_is_typed_from_scratch():
+    spec = RunSpec(start="model:" + "0" * 16, epochs=3)
+    assert as_typed(spec) == RunSpec(epochs=3)
+    assert as_typed(RunSpec()) == RunSpec()
+
+
+def test_data_that_only_its_file_tells_of_has_the_features_that_suit_it():
+    assert resolve({"dataset": "mine.npz"}, {}).spec.features == "auto"
+    assert resolve({"dataset": "cora"}, {}).spec.features == resolve({}, {}).spec.features == "row"

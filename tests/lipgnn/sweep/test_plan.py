@@ -1,5 +1,6 @@
 import pytest
 
+from lipgnn.datasets import form_of_data, read, write_npz
 from lipgnn.errors import DataError
 from lipgnn.results.store import Store
 from lipgnn.spec.grid import Grid
@@ -135,3 +136,13 @@ def test_a_file_has_the_id_of_its_metric_before_it_is_computed(store, tmp_path):
     grid = Grid({"metric": ["auto", "accuracy", "macro-f1"]}, fixed={"dataset": str(tmp_path / "own.npz")})
     ids = [planned.run_id for planned in make_plan(grid.runs({})[0], store).runs]
     assert ids[0] == ids[1] != ids[2]
+
+
+def test_a_file_has_the_id_of_its_form_of_features_before_it_is_computed(store, tmp_path):
+    write_npz(read("planted"), tmp_path / "mine.npz")
+    path = str(tmp_path / "mine.npz")
+    (spec,) = Grid({}, fixed={"dataset": path, "layers": 2, "split": "public"}).runs({})[0]
+    assert spec.features == "auto"
+    (planned,) = make_plan([spec], store).runs
+    named = planned.spec.with_values(features=form_of_data(path))
+    assert planned.spec == named and planned.run_id == named.run_id(fingerprint_of(path, "public"))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from lipgnn.catalog import CHOICES, METRICS
-from lipgnn.datasets import Split, load
+from lipgnn.datasets import Split, load, prepare
 from lipgnn.errors import DataError, UsageError
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks import load as load_task
@@ -105,3 +105,13 @@ def test_a_part_of_one_kind_is_refused_before_anything_is_computed(grid, part, l
 def test_nodes_do_not_walk(grid):
     with pytest.raises(UsageError, match=r"choice accuracy is of walks along edges, and data set .* has none"):
         measured(RunSpec(dataset="minesweeper:6", metric="choice-accuracy"), grid)
+
+
+@pytest.mark.parametrize(("scale", "form"), [(1.0, "standard"), (0.0, "row")])
+def test_auto_features_and_their_form_are_one_run(scale, form):
+    planted = load("planted")
+    features = np.random.RandomState(0).normal(size=(planted.num_nodes, 3)).astype(np.float32) * scale
+    source = dataclasses.replace(planted.source, features=features)
+    data = prepare(source, planted.split, features="auto")
+    auto, named = (RunSpec(dataset="my.npz", metric="accuracy", features=name) for name in ("auto", form))
+    assert measured(auto, data) == measured(named, data) == named

@@ -29,7 +29,7 @@ def test_data_is_of_nodes_unless_its_name_says_otherwise(name):
 def test_the_defaults_are_those_of_the_catalog():
     assert TASK.defaults("texas", "gat") == DATASETS["texas"].defaults == {"split": "geom-gcn:0"}
     assert TASK.defaults("texas:undirected", "gat") == DATASETS["texas"].defaults
-    assert TASK.defaults("my/graph.npz", "gat") == {}
+    assert TASK.defaults("my/graph.npz", "gat") == {"features": "auto"}
 
 
 @pytest.mark.parametrize(

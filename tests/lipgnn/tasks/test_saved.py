@@ -2,12 +2,14 @@
 
 from types import SimpleNamespace
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from networks import network_of
 
+from lipgnn.datasets.standard import Statistics
 from lipgnn.errors import DataError
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import resolve
@@ -113,4 +115,23 @@ def test_a_model_keeps_how_many_types_of_edges_it_is_for(tmp_path):
         load_model(path)
     save_model(path, network.state_dict(), spec=spec, dataset=SimpleNamespace(**{**vars(DATA), "shape": (5, 3, 4, 1)}))
     with pytest.raises(DataError, match=r"its shape is \[5, 3, 4, 1\]"):
+        load_model(path)
+
+
+def test_a_model_of_standardized_features_keeps_their_scale(tmp_path):
+    spec = SPEC.with_values(features="standard")
+    statistics = Statistics(np.array([0.1, 2, 3, 4, 5]), np.array([1.0, 1 / 3, 2, 2, 2]))
+    path = tmp_path / "best.safetensors"
+    data = SimpleNamespace(**vars(DATA), statistics=statistics)
+    save_model(path, network_of(spec, 5, 3).state_dict(), spec=spec, dataset=data)
+    saved = load_model(path)
+    assert saved.statistics.to_dict() == statistics.to_dict()
+    save_model(path, saved.network.state_dict(), spec=spec, dataset=saved)
+    assert load_model(path).statistics.to_dict() == statistics.to_dict()
+    save_model(path, saved.network.state_dict(), spec=spec, dataset=DATA)
+    with pytest.raises(DataError, match="does not say by which means"):
+        load_model(path)
+    data.statistics = Statistics(np.zeros(4), np.ones(4))
+    save_model(path, saved.network.state_dict(), spec=spec, dataset=data)
+    with pytest.raises(DataError, match="not 5 numbers"):
         load_model(path)

@@ -400,3 +400,23 @@ def test_one_run_by_one_and_by_two_threads_is_as_the_guide_says(
         assert one == two
         assert artifacts(stores[0], one["run_id"]) == artifacts(stores[1], two["run_id"])
     assert [row["run_id"] for row in read_results([tmp_path / "1", tmp_path / "2"]).rows] == [one["run_id"]]
+
+
+def test_a_diverged_run_keeps_its_last_good_state_as_a_model(small_spec, load_for, store):
+    wild = {"lr": 1e3, "layers": 40, "norm": "none", "residual": "identity", "activation": "none", "epochs": 50}
+    spec = small_spec.with_values(**wild)
+    result, _ = complete(spec, load_for(spec), store)
+    saved = load_model(store.find_model(result["run_id"], "last-good"))
+    graph, features = load_for(spec).graph, load_for(spec).features
+    assert saved.network(graph, features).isfinite().all()
+    assert result["diverged_untrained"] is False
+
+
+def test_what_diverges_before_its_first_step_keeps_what_it_started_from(small_spec, load_for, store):
+    wild = {"layers": 256, "hidden": 32, "model": "gcn", "norm": "none", "residual": "identity", "activation": "relu"}
+    spec = small_spec.with_values(**wild, attn_dropout=0, dropout=0, epochs=2)
+    result, _ = complete(spec, load_for(spec), store)
+    assert result["diverged_untrained"] is True
+    kept = load_model(store.find_model(result["run_id"], None)).network.state_dict()
+    drawn = Training(spec, load_for(spec), torch.device("cpu")).network.state_dict()
+    assert all(torch.equal(kept[name], drawn[name]) for name in drawn)

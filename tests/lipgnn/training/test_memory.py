@@ -10,12 +10,12 @@ from pathlib import Path
 import networks
 import pytest
 import torch
-from networks import bare
+from networks import bare, network_of
 from torch import nn
 
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks import load
-from lipgnn.training.memory import COPIES, MARGIN, Estimate, _Allocations, estimate, plan_memory
+from lipgnn.training.memory import COPIES, MARGIN, Estimate, _Allocations, check_weights, estimate, plan_memory
 from lipgnn.training.state import Training
 
 MODELS = [("gat", "lip"), ("gatv2", "lip"), ("gt", "lip+batch"), ("gcn", "none"), ("gin", "none"), ("ggnn", "pair")]
@@ -214,3 +214,14 @@ def test_the_estimate_is_within_a_quarter_of_what_the_system_measures():
         assert peak > now
     growth = [(expected - now) / (peak - now) for expected, peak, now in measured[:2]]
     assert all(0.7 < share < 1.3 for share in growth), growth
+
+
+def test_weights_that_are_allocated_all_the_same_are_not_looked_at_before_they_have_values(monkeypatch):
+    """Those of DGL's layers; memory that nobody has written may hold anything, here NaN, of which there is no SVD."""
+    spec = RunSpec(model="gcn", norm="none", layers=2, hidden=4, heads=1, weight_norm="fix:1")
+    monkeypatch.setattr(torch.utils.deterministic, "fill_uninitialized_memory", True)
+    torch.use_deterministic_algorithms(True)
+    try:
+        check_weights(lambda: network_of(spec, 3, 2), 2**30)
+    finally:
+        torch.use_deterministic_algorithms(False)

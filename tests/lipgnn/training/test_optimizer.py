@@ -14,7 +14,7 @@ from networks import bare
 from torch import nn
 
 from lipgnn.spec.run import FIELDS, RunSpec
-from lipgnn.training.optimizer import optimizer_of, schedule, watches, without_infinities
+from lipgnn.training.optimizer import ends_with_the_run, optimizer_of, schedule, watches, without_infinities
 
 SAME = {"layer_weight_decay": "same"}
 SPEC = RunSpec(**SAME)
@@ -44,6 +44,8 @@ def test_is_adam_in_one_call():
 def test_layers_have_their_own_weight_decay_and_nothing_else_has_it():
     """Without gradients, Adam moves by the sign of what the penalty adds: zero weight decay moves nothing."""
     spec = RunSpec(lr=0.5, weight_decay=0.0, layer_weight_decay="0.01")
+    # A weight close to zero would move by less.
+    torch.manual_seed(0)
     network = bare(4, 3, layers=3, hidden=2, heads=2)
     optimizer = optimizer_of(network, spec)
     assert sorted(len(group["params"]) for group in optimizer.param_groups) == sorted(
@@ -125,3 +127,20 @@ def test_training_does_not_import_the_compiler():
     )
     with tempfile.TemporaryDirectory() as folder:
         subprocess.run([sys.executable, "-c", code], cwd=folder, check=True, capture_output=True)
+
+
+@pytest.mark.parametrize("name", FIELDS["schedule"].metadata["choices"])
+def test_a_schedule_that_ends_with_the_run_is_one_that_differs_by_its_length(name):
+    """Twenty epochs of a loss that stays as it is, of runs of twenty and of a hundred epochs."""
+    courses = []
+    for epochs in (20, 100):
+        spec = RunSpec(schedule=name, epochs=epochs, lr=0.1)
+        optimizer = torch.optim.SGD([nn.Parameter(torch.zeros(1))], lr=spec.lr)
+        scheduler = schedule(spec, optimizer)
+        courses.append([])
+        for _ in range(20):
+            optimizer.step()
+            if scheduler:
+                scheduler.step(*([1.0] if watches(spec) else []))
+            courses[-1].append(optimizer.param_groups[0]["lr"])
+    assert (courses[0] != courses[1]) == ends_with_the_run(RunSpec(schedule=name))

@@ -445,3 +445,14 @@ def test_a_network_of_no_layers_is_trained(training):
         ours = training(layers=0, batch_size=batch_size, norm="none", epochs=3, lr=0.1, features="raw")
         lines = finish(ours)
         assert lines[-1].train_loss < lines[0].train_loss
+
+
+def test_the_last_good_state_is_the_newest_with_finite_outputs(training):
+    state = training(epochs=3)
+    assert not state.stepped and same(state.last_good(), weights_of(state))
+    state.step()
+    assert state.stepped and same(state.last_good(), weights_of(state))
+    before = {name: value.clone() for name, value in state._before.items()}
+    with torch.no_grad():
+        state.network.decoder.weight.fill_(torch.inf)
+    assert same(state.last_good(), before)
