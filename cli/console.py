@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
@@ -22,12 +23,12 @@ from rich.text import Text
 
 DASH = "–"
 
-# A time to wait is told in days from here on.
-_DAYS_FROM = 3 * 86400
 # Wider than any table.
 _NO_LIMIT = 100_000
 # Longer lines of prose are hard to read.
 _PAGE_WIDTH = 100
+# What processes find in their environment that a notebook starts, in Jupyter and in Colab.
+_OF_NOTEBOOKS = ("JPY_PARENT_PID", "JPY_SESSION_NAME", "COLAB_RELEASE_TAG")
 
 
 def out() -> Console:
@@ -46,6 +47,24 @@ def _console(file: TextIO) -> Console:
     return Console(file=file, markup=False, highlight=False, emoji=False)
 
 
+def in_notebook() -> bool:
+    """Whether a cell of a notebook shows what we print (`!lipgnn …`), which looks like a terminal and is none."""
+    return any(name in os.environ for name in _OF_NOTEBOOKS)
+
+
+def redraws(console: Console) -> bool:
+    """Whether what is shown can be drawn anew in its place; elsewhere every drawing would stay, one below the other."""
+    return console.is_terminal and not console.is_dumb_terminal and not in_notebook()
+
+
+def whole_words(text: str, width: int) -> str:
+    """As many words of a line as fit into a width, with an ellipsis where some do not."""
+    if len(text) <= width:
+        return text
+    cut = text[: max(width - 1, 0)].rfind(" ")
+    return f"{text[: max(cut, 0)].rstrip()} …".lstrip()
+
+
 def clean(value: Any) -> str:
     """Text with every control character spelled out, so that it cannot steer a terminal."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in str(value))
@@ -54,6 +73,12 @@ def clean(value: Any) -> str:
 def note(text: str) -> None:
     """A line on stderr."""
     err().print(Text(clean(text)), soft_wrap=True)
+
+
+def loading() -> None:
+    """Say at once what the first seconds are for, to whoever watches a terminal."""
+    if err().is_terminal:
+        note("PyTorch and the data are being loaded.")
 
 
 def fail(message: str, hint: str | None) -> None:
@@ -179,18 +204,6 @@ def print_next(*commands: str) -> None:
     note("Next:")
     for line in commands:
         note(f"  {line}")
-
-
-def duration(seconds: float | None) -> str:
-    """A time to wait, in the unit that suits it."""
-    if seconds is None:
-        return DASH
-    if seconds >= _DAYS_FROM:
-        return f"{seconds / 86400:.0f} days"
-    for unit, size in (("h", 3600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def size(count: int | None) -> str:

@@ -121,6 +121,7 @@ def command(
     if path_length is not None and not paths:
         raise UsageError("--path-length is of single paths.", "Say how many: --paths 10")
     store = Store(results)
+    console.loading()
     if over:
         show_epochs(over_epochs(reference, store), table, figure, as_json=as_json)
         return 0

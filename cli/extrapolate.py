@@ -120,6 +120,8 @@ def _answer(
     path: Path, *, prefix: str, likelihood: Path | None, dataset: str | None, device: str, **orders: Any
 ) -> tuple[Extrapolation, PathDataset]:
     """What the model says, and the data that it speaks of."""
+    console.loading()
+
     from lipgnn.evaluate import data_for
     from lipgnn.extrapolate import check_task, extrapolate, prefix_of, read_continuations
     from lipgnn.runtime import choose_device

@@ -10,7 +10,9 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from cli import console
 from lipgnn.catalog import DATASETS, Entry
+from lipgnn.results.store import Store
 from lipgnn.spec.options import GROUPS, default_of, type_of
 from lipgnn.spec.presets import PRESETS
 from lipgnn.spec.run import FIELDS
@@ -183,6 +185,18 @@ def tag_option(command: Command) -> Command:
 def results_words(results: Path) -> list[str]:
     """The words that name the store in a command worth typing next; none where it is the default."""
     return [] if results == RESULTS else ["--results", str(results)]
+
+
+def model_file(reference: str, results: Path) -> Path:
+    """The file of a saved model that is about to be loaded, by a run's id or by its path; it is said that it is.
+
+    Raises
+    ------
+    UsageError : there is none.
+    """
+    path = Store(results).find_model(reference)
+    console.loading()
+    return path
 
 
 def device_option(command: Command) -> Command:

@@ -11,10 +11,9 @@ import numpy as np
 
 from cli import console
 from cli.completion import complete_runs
-from cli.options import debug_option, device_option, json_option, results_option, results_words
+from cli.options import debug_option, device_option, json_option, model_file, results_option, results_words
 from cli.outputs import OutputFile
 from lipgnn.predict.writing import WRITERS, check_suffix, to_csv, write_prediction
-from lipgnn.results.store import Store
 
 if TYPE_CHECKING:
     from lipgnn.predict.prediction import Prediction
@@ -76,7 +75,7 @@ def command(
     """
     if output:
         check_suffix(output)
-    path = Store(results).find_model(model)
+    path = model_file(model, results)
 
     from lipgnn.predict.inputs import data_to_predict
     from lipgnn.predict.prediction import predict

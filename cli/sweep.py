@@ -22,7 +22,7 @@ from cli.options import (
 )
 from cli.signals import StopRequest
 from cli.sweep_plan import show_plan
-from cli.sweep_view import SweepView, show_summary
+from cli.sweep_view import STOPPING, SweepView, show_summary
 from lipgnn.catalog import cautions
 from lipgnn.errors import Interrupted
 from lipgnn.spec.grid import parse_lists
@@ -155,10 +155,12 @@ def _compute(prepared: Prepared, means: Means, *, quiet: bool) -> Summary:
         console.note("Nothing to do: every run of this sweep has ended (--retry, --force).")
     means = means.shared_by(len(plan.to_run))
     with (
-        StopRequest() as stop,
+        StopRequest(STOPPING) as stop,
         contextlib.closing(execute(prepared, means, should_stop=stop)) as events,
-        SweepView(plan, means.jobs, quiet=quiet) as view,
+        SweepView(plan, means.jobs, quiet=quiet, stopping=stop) as view,
     ):
+        # What is drawn says it; a line of its own would be drawn over.
+        stop.silent = view.live.on_terminal
         for event in events:
             if isinstance(event, Summary):
                 return event

@@ -162,6 +162,9 @@ def _run(
     resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: bool, verbose: bool, labels: dict[str, Any]
 ) -> dict[str, Any]:
     """Train with progress on stderr; returns the result."""
+    if not quiet:
+        console.loading()
+
     from lipgnn.tasks import load, remarks_on
     from lipgnn.tasks.typed import unused_types
 
@@ -201,7 +204,8 @@ def follow(
     from lipgnn.training.loop import train
 
     ran = False
-    with StopRequest() as stop, EpochProgress(quiet=quiet, every_epoch=verbose) as progress:
+    with StopRequest() as stop, EpochProgress(quiet=quiet, every_epoch=verbose, stopping=stop) as progress:
+        stop.silent = progress.live  # the bar says it, and would be drawn over a line
         for event in train(spec, dataset, store, **orders, should_stop=stop):
             if isinstance(event, Finished):
                 result = event.result
@@ -210,11 +214,10 @@ def follow(
                 ran = True
                 add_labels(store.run(event.run_id).path, **labels)
                 progress.begin(event.spec.own_epochs)
-                epochs = event.spec.own_epochs
                 if not quiet:
                     announce(event)
             else:
-                progress.update(event.epoch, status(event, epochs))
+                progress.update(event.epoch, status(event, progress.epochs))
     if not ran and not quiet:
         run = store.run(result["run_id"])
         missed = not all(run.recording_path(record).exists() for record in orders.get("record", ()))

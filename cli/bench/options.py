@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli import console
 from cli.bench.output import output_options
 from cli.options import debug_option
 from cli.progress import StatusLine
@@ -159,6 +160,8 @@ def graph_choices(
     ------
     UsageError : a data set and a size.
     """
+    console.loading()
+
     from lipgnn.bench.graphs import GraphChoice
 
     if dataset is not None and (nodes or edges):

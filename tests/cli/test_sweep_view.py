@@ -39,6 +39,29 @@ def test_off_a_terminal_every_run_is_a_line(capsys, runs):
     ]
 
 
+def test_a_notebook_gets_few_lines_and_all_failures(capsys, monkeypatch):
+    monkeypatch.setenv("JPY_PARENT_PID", "1")
+    many = [PlannedRun(RunSpec(seed=seed), str(seed), "to do", None) for seed in range(100)]
+    with SweepView(Plan(many, many), 2, quiet=False) as view:
+        for planned in many:
+            status = "failed" if planned.spec.seed == 41 else "done"
+            view.show(Ended(0, planned, status, "why", result(0.7)))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 21 and lines[-1].startswith("[100/100]")
+    assert any("failed" in line and line.endswith("seed=41: why") for line in lines)
+
+
+def test_what_is_left_is_told_by_estimates_and_stopping_is_told(runs):
+    asked = []
+    known = [PlannedRun(planned.spec, planned.run_id, "to do", 10.0) for planned in runs]
+    with SweepView(Plan(known, known), 2, quiet=True, stopping=lambda: bool(asked)) as view:
+        assert view._left() == (0.0, "20 s left")
+        view.show(Ended(0, known[0], "done", None, result(0.7)))
+        assert view._left()[0] == 0.25 and "best val 0.700" in view._last_words()
+        asked.append(True)
+        assert "stopping" in view._last_words() and "kept" in view._last_words()
+
+
 def test_quiet_shows_failures_only(capsys, runs):
     with SweepView(Plan(runs, runs), 1, quiet=True) as view:
         view.show(Ended(0, runs[0], "done", None, result(0.7)))
