@@ -157,6 +157,11 @@ def _unbroken() -> Console:
     return Console(file=sys.stdout, width=_NO_LIMIT, markup=False, highlight=False, emoji=False)
 
 
+def width_of_data() -> int:
+    """How many characters of a table stand beside each other on stdout; a pipe has no limit."""
+    return _unbroken().width
+
+
 def print_styled(
     columns: Sequence[str],
     rows: Iterable[Sequence[Sequence[tuple[str, str | None]]]],

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from lipgnn.report.figures import FIGURES
 from lipgnn.report.figures.canvas import SUFFIXES as PICTURES
 from lipgnn.report.request import STUDY_FIGURE, Report, ReportRequest, make_report
 from lipgnn.report.view import formats
+from lipgnn.report.view.paper import WIDE, blocks
 
 if TYPE_CHECKING:
     from lipgnn.report.view.printed import Printed
@@ -95,6 +97,15 @@ class Names(click.ParamType):
     help="Add the paired difference to this norm, or to that value of another field, with p-value.",
 )
 @click.option(
+    "--caption", metavar="TEXT", help="Give the table this caption; what its numbers are then stands below the table."
+)
+@click.option("--label", metavar="NAME", help="Give a LaTeX table this label, for \\ref.")
+@click.option(
+    "--wide",
+    type=click.Choice(WIDE),
+    help="Make a wide LaTeX table fit the page: break it into blocks of columns, or turn it on its side.",
+)
+@click.option(
     "--published", is_flag=True, help="Put the numbers of papers beside ours; with a study, their whole tables."
 )
 @click.option(
@@ -148,8 +159,7 @@ def command(
     if update:
         return update_page(ctx, update)
     form = _form(form, output, figure, as_json=as_json, of_study=options["study"] is not None)
-    if figure_data and form != "figure":
-        raise UsageError("--figure-data needs a figure.", "For example: --figure depth -o depth.pdf")
+    _check_form(form, figure_data=figure_data, **{name: options[name] for name in ("caption", "label", "wide")})
     wanted = (figure or STUDY_FIGURE) if form == "figure" else None
     report = make_report(ReportRequest(figure=wanted, **options))
     for note in report.notes:
@@ -188,6 +198,23 @@ def _form(form: str | None, output: Path | None, figure: str | None, *, as_json:
     return formats.SUFFIXES.get(suffix, "text")
 
 
+def _check_form(form: str, *, figure_data: bool, caption: str | None, label: str | None, wide: str | None) -> None:
+    """Refuse what the chosen format does not have.
+
+    Raises
+    ------
+    UsageError : it has no such thing.
+    """
+    if figure_data and form != "figure":
+        raise UsageError("--figure-data needs a figure.", "For example: --figure depth -o depth.pdf")
+    for name, value in (("label", label), ("wide", wide)):
+        if value is not None and form != "latex":
+            raise UsageError(f"--{name} is of LaTeX tables.", "For example: -o table.tex")
+    if caption is not None and form in ("figure", "csv", "json"):
+        kind = "A figure" if form == "figure" else f"A {form} file"
+        raise UsageError(f"{kind} has no caption.", "Leave --caption out.")
+
+
 def _suffix(path: Path) -> str:
     return path.suffix.lower().removeprefix(".")
 
@@ -199,6 +226,8 @@ def _write_table(report: Report, form: str, output: Path | None, typed: str) -> 
     if form == "json" and output is None:
         console.print_json(formats.to_dict(report.table))
         return
+    if form == "latex" and len(blocks(report.printed)) > 1 and report.printed.wide is None:
+        console.note("The table is wider than a page; --wide break or --wide turn makes it fit.")
     text = formats.render(form, report.table, report.printed, typed)
     if output:
         _write(output, text.encode())
@@ -215,6 +244,11 @@ def _show(printed: Printed) -> None:
     def pieces(labels: Sequence[str], entries: Sequence[Any]) -> list[list[tuple[str, str | None]]]:
         return [*([(label, None)] for label in labels), *([(e.text, e.mark), (e.remark, None)] for e in entries)]
 
-    columns = [*printed.row_fields, *formats.flat_headers(printed)]
-    rows = (pieces(*row) for row in printed.rows)
-    console.print_styled(columns, rows, labels=len(printed.row_fields), below=(printed.caption, *printed.notes))
+    # A terminal shows every header on one line, in cells with a space to either side and one between them.
+    flat = replace(printed, headers=[[(text, 1) for text in formats.flat_headers(printed)]])
+    parts = blocks(flat, console.width_of_data() - 1, between=3)
+    for place, part in enumerate(parts, start=1):
+        columns = [*part.row_fields, *(text for text, _ in part.headers[0])]
+        below = (part.caption, *part.notes) if place == len(parts) else ()
+        rows = (pieces(*row) for row in part.rows)
+        console.print_styled(columns, rows, labels=len(part.row_fields), below=below)
