@@ -153,7 +153,7 @@ def test_a_picture_of_a_study_is_its_figure(invoke, root, tmp_path):
     source = root / "results" / "studies" / "depth.csv"
     assert invoke("report", source, "--study", "depth", "-o", "depth.svg", "--figure-data")[0] == 0
     assert b"test accuracy (%)" in (tmp_path / "depth.svg").read_bytes()
-    assert (tmp_path / "depth.csv").read_text().startswith("panel,series,layers,y,std,n\n")
+    assert (tmp_path / "depth.csv").read_text().startswith("panel,series,layers,y,std,diverged,n\n")
 
 
 def test_an_empty_store_says_how_to_begin(invoke):
@@ -236,7 +236,7 @@ def test_recorded_similarity_is_drawn_with_its_numbers(invoke, results, tmp_path
         (["profile"], b"of gradient", 2 * (3 + 5)),
         (["profile", "--value", "rank1"], b"residual to rank one", 2 * (3 + 5)),
         (["heat", "--value", "feat_mu"], b"of features", 2 * (3 + 5) * 3),
-        (["scatter"], b"of the output", 8 * 3),
+        (["scatter"], b"spread of output", 8 * 3),
     ):
         code, _, err = invoke("report", "--figure", *options, "-o", "s.svg", "--figure-data")
         assert code == 0, err

@@ -10,7 +10,7 @@ from typing import Any
 from lipgnn.errors import DataError, UsageError, unknown_name
 from lipgnn.report.figures.canvas import Canvas
 from lipgnn.report.figures.figure import Figure
-from lipgnn.report.figures.panel import Panel, Point, Series, full_labels, means_by_epoch, panels_by_column
+from lipgnn.report.figures.panel import Panel, Point, Series, means_by_epoch, panels_by_column
 from lipgnn.report.figures.style import look
 from lipgnn.report.table.cells import Cell, Table
 from lipgnn.report.table.values import scale_of
@@ -30,7 +30,7 @@ class Curve(Figure):
     def panels(self, table: Table, results: Results, value: str) -> list[Panel]:
         if value not in LOGGED:
             raise unknown_name("value of a curve", value, LOGGED)
-        return panels_by_column(table, value, lambda cell: _points(cell, results, value), full_labels)
+        return panels_by_column(table, value, lambda cell: _points(cell, results, value))
 
     def draw(self, canvas: Canvas, panels: Sequence[Panel]) -> None:
         scale = scale_of(canvas.value)

@@ -122,7 +122,7 @@ def test_layers_are_drawn_where_all_runs_have_recorded_them(result_row, write_st
     text = render_page(table, as_printed(table), results, "lipgnn report").decode()
     section = text[text.index("<h2>Layers</h2>") :]
     assert section.count("<figure>") == 4
-    assert "not one row a component" in section and "Every run as a dot" in section
+    assert "all nodes have become alike" in section and "Every run is a dot" in section
 
 
 def test_an_unreadable_failure_is_told_not_hidden(store):
