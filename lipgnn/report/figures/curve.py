@@ -25,7 +25,17 @@ _LOOK = partial(look, marker=False)
 class Curve(Figure):
     """Epochs along the axis: a panel for every column, in it a series for every row."""
 
-    captions = ((None, "Mean by epoch over the runs that reached it; the band is one sample standard deviation."),)
+    captions = (
+        (
+            None,
+    captions = (
+        (
+            None,
+            "The mean by epoch is over the runs that reached it. Shades are one sample standard deviation either way.",
+        ),
+    )
+        ),
+    )
 
     def panels(self, table: Table, results: Results, value: str) -> list[Panel]:
         if value not in LOGGED:
@@ -33,8 +43,12 @@ class Curve(Figure):
         return panels_by_column(table, value, lambda cell: _points(cell, results, value))
 
     def draw(self, canvas: Canvas, panels: Sequence[Panel]) -> None:
+        from matplotlib.ticker import MaxNLocator
+
         scale = scale_of(canvas.value)
         canvas.lines(panels, "epoch", lambda y: scale * y, _LOOK)
+        for axes in canvas.places:
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         canvas.name_side(canvas.axis())
         canvas.legend(_LOOK)
 
