@@ -56,13 +56,13 @@ Examples:
     type=click.Choice(("weights", "data")),
     default="weights",
     show_default=True,
-    help="Come as near as possible to the weights of queries and keys, or to the scores that they give on the data.",
+    help="Keep as much as possible of the weights of queries and keys, or of the scores that they give on the data.",
 )
 @click.option(
     "--finetune",
     type=click.IntRange(min=1),
     metavar="EPOCHS",
-    help="Train the compressed network on, as it was trained before, for at most so many epochs.",
+    help="Go on training the compressed network, as it was trained before, for at most this many epochs.",
 )
 @click.option("-o", "--output", type=OutputFile(), metavar="FILE", help="Write the compressed model into this file.")
 @click.option("--dataset", metavar="NAME", help="Measure on another data set of the same shape.")

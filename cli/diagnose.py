@@ -54,7 +54,7 @@ Examples:
     type=click.Choice(("epochs",)),
     help="Show how the run went, from what `lipgnn train --record similarity` kept.",
 )
-@click.option("--ablate", metavar="PART,…", help="Show score and residual without these parts, too: skip, mlp, norm.")
+@click.option("--ablate", metavar="PART,…", help="Show score and residual also without these parts: skip, mlp, norm.")
 @click.option(
     "--paths",
     is_flag=False,
@@ -75,8 +75,8 @@ Examples:
     flag_value=str(TARGETS),
     type=click.IntRange(min=1),
     metavar="[TARGETS]",
-    help=f"Show how far the network looks: the share of each distance in the outputs of so many nodes, {TARGETS} if no "
-    "number is given. --figure then draws it.",
+    help="Show how far the network looks: the share of each distance in the outputs of this many nodes, "
+    f"{TARGETS} if no number is given. --figure then draws it.",
 )
 @click.option("--certify", is_flag=True, help="Measure how much every layer really stretches, which takes longer.")
 @click.option("--all", "everything", is_flag=True, help="Measure and show every layer of a deep network.")

@@ -51,7 +51,7 @@ _SHOWN = 5
     default=0,
     show_default=True,
     metavar="N",
-    help="Compute so many nodes at a time, where a graph does not fit into memory; 0 is all at once.",
+    help="Compute this many nodes at a time, where a graph does not fit into memory; 0 is all at once.",
 )
 @device_option
 @results_option

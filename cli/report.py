@@ -57,8 +57,8 @@ class Names(click.ParamType):
 @click.option(
     "--scale", metavar="[small|paper]", help="Take the study at this scale.  [default: the first that has results]"
 )
-@click.option("--protocol", metavar="NAME", help="Take the study by this protocol.  [default: its first]")
-@click.option("--sweep", metavar="[last|NAME]", help="Take only the runs of this sweep; last is the one begun last.")
+@click.option("--protocol", metavar="NAME", help="Take the study with this protocol.  [default: its first]")
+@click.option("--sweep", metavar="[last|NAME]", help="Take only the runs of this sweep; last is the latest one.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Take only runs with this tag; this may be repeated.")
 @click.option(
     "--rows", type=Names(), help="Make the rows of these fields.  [default: model, norm, as far as they vary]"
@@ -76,7 +76,9 @@ class Names(click.ParamType):
 )
 @click.option("--over", type=Names(), help="Average over these fields.  [default: seed]")
 @click.option(
-    "--best", type=Names(), help="Choose these fields in every cell by the mean validation score, diverged runs as 0."
+    "--best",
+    type=Names(),
+    help="Choose these fields in every cell by the mean validation score, where diverged runs count as 0.",
 )
 @click.option(
     "--where",
@@ -87,9 +89,19 @@ class Names(click.ParamType):
 @click.option(
     "--sort", metavar="FIELD", help="Order the rows by a row field, or by value; a leading - reverses the order."
 )
-@click.option("--bold", type=RANKS, default="best", show_default=True, help="Print this one of every column in bold.")
 @click.option(
-    "--underline", type=RANKS, default="second", show_default=True, help="Underline this one of every column."
+    "--bold",
+    type=RANKS,
+    default="best",
+    show_default=True,
+    help="Print the best or the second number of every column in bold.",
+)
+@click.option(
+    "--underline",
+    type=RANKS,
+    default="second",
+    show_default=True,
+    help="Underline the best or the second number of every column.",
 )
 @click.option(
     "--compare",
@@ -122,19 +134,19 @@ class Names(click.ParamType):
     help="Write to this file; its suffix chooses the format.",
 )
 @click.option("--figure", metavar=f"[{'|'.join(FIGURES)}]", help="Draw this figure into --output, in place of a table.")
-@click.option("--figure-data", is_flag=True, help="Write the figure's numbers beside it, too, as CSV.")
+@click.option("--figure-data", is_flag=True, help="Write the numbers of the figure as CSV into a file beside it.")
 @click.option(
     "--html",
     "page",
     type=OutputFile(),
     metavar="FILE",
-    help="Write one page with everything into this file, too.",
+    help="Write a page with table, figures and all runs into this file as well.",
 )
 @click.option(
     "--update",
     metavar="FILE.md",
     type=click.Path(path_type=Path),
-    help="Print the tables of this page anew, and nothing else.",
+    help="Bring the tables in this page up to date, and do nothing else.",
 )
 @results_option
 @json_option

@@ -58,23 +58,30 @@ EXIT_FAILURES = 3
     metavar="[small|paper]",
     help="Take the study at this scale: hours on two cores, or the full protocol.  [default: small]",
 )
-@click.option("--protocol", metavar="NAME", help="Take the study by this protocol.  [default: its first]")
+@click.option("--protocol", metavar="NAME", help="Take the study with this protocol.  [default: its first]")
 @preset_option
 @list_options
 @click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUES", help="Give any option in this form; this may be repeated."
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUES",
+    help="Set any option in this form; repeat it to set several.",
 )
 @click.option("--dry-run", is_flag=True, help="Show the plan and stop.")
-@click.option("--retry", multiple=True, metavar="[failed|diverged]", help="Compute runs again that failed or diverged.")
+@click.option("--retry", multiple=True, metavar="[failed|diverged]", help="Repeat the runs that failed or diverged.")
 @click.option("--force", is_flag=True, help="Compute every run again.")
 @click.option("--fail-fast", is_flag=True, help="Stop after the first failure.")
-@click.option("--max-runs", type=click.IntRange(min=1), metavar="N", help="Compute at most so many runs.")
+@click.option("--max-runs", type=click.IntRange(min=1), metavar="N", help="Compute at most this many runs.")
 @click.option("--shuffle", is_flag=True, help="Compute the runs in random order, to see the whole range early.")
 @click.option(
-    "--jobs", type=click.IntRange(min=1), metavar="N", help="Compute so many runs at once.  [default: one per core]"
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Compute this many runs at once.  [default: one per core]"
 )
 @click.option(
-    "--threads", type=click.IntRange(min=1), metavar="N", help="Give each run so many threads.  [default: cores / jobs]"
+    "--threads",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Give each run this many threads.  [default: cores / jobs]",
 )
 @click.option(
     "--engine",
@@ -97,9 +104,9 @@ EXIT_FAILURES = 3
     default=10,
     show_default=True,
     metavar="N",
-    help="Write a checkpoint after so many epochs.",
+    help="Write a checkpoint every N epochs.",
 )
-@click.option("--name", metavar="NAME", help="Call the sweep so, for `lipgnn report --sweep NAME`.")
+@click.option("--name", metavar="NAME", help="Give the sweep this name, for `lipgnn report --sweep NAME`.")
 @tag_option
 @results_option
 @json_option

@@ -63,7 +63,7 @@ The same command again prints the stored result, or goes on where it was interru
     metavar="RUN|FILE",
     help="Start from the weights of a saved model, and take its options where no others are given.",
 )
-@click.option("--name", metavar="NAME", help="Call the run so; other commands find it by this name.")
+@click.option("--name", metavar="NAME", help="Give the run this name, by which other commands find it.")
 @tag_option
 @results_option
 @click.option("--print-config", is_flag=True, help="Print the complete run as TOML, with the source of each value.")
@@ -73,12 +73,15 @@ The same command again prints the stored result, or goes on where it was interru
     default=10,
     show_default=True,
     metavar="N",
-    help="Write a checkpoint after so many epochs.",
+    help="Write a checkpoint every N epochs.",
 )
 @click.option(
-    "--record", type=click.Choice(list(RECORDS)), multiple=True, help="Keep these numbers of the run, for figures."
+    "--record",
+    type=click.Choice(list(RECORDS)),
+    multiple=True,
+    help="Record these numbers during the run, for figures.",
 )
-@click.option("--force", is_flag=True, help="Compute the run anew even if it is stored.")
+@click.option("--force", is_flag=True, help="Compute the run again even if it is stored.")
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress, only the result.")
 @click.option("-v", "--verbose", is_flag=True, help="Show a line for every epoch, and where each value came from.")

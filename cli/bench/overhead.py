@@ -28,7 +28,7 @@ Examples:
 
 
 @click.command("overhead", epilog=EPILOG)
-@list_option("--runs", "runs", Numbers(), "1000,10000", "Use stores with so many runs.")
+@list_option("--runs", "runs", Numbers(), "1000,10000", "Use stores with this many runs.")
 @repeats_option(3)
 @output_options
 @debug_option

@@ -117,10 +117,10 @@ class Canvas:
         from matplotlib.lines import Line2D
 
         handles = [Line2D([], [], label=label, **looks(index)) for index, label in enumerate(self.labels)]
-        # A label of a number has the name of its field already.
-        named = [{part.partition(" ")[0] for part in label.split(", ") if " " in part} for label in self.labels]
-        fields = [name for name in self.fields if not all(name in names for names in named)]
-        self._below([*handles, *further, *self.spread.explanations()], ", ".join(fields))
+        # Labels of numbers have the name of their field already.
+        named = all(f"{name} " in label for name in self.fields for label in self.labels)
+        title = "" if named else ", ".join(self.fields)
+        self._below([*handles, *further, *self.spread.explanations()], title)
 
     def explain(self) -> None:
         """The same where the series are named elsewhere."""

@@ -28,12 +28,7 @@ class Curve(Figure):
     captions = (
         (
             None,
-    captions = (
-        (
-            None,
             "The mean by epoch is over the runs that reached it. Shades are one sample standard deviation either way.",
-        ),
-    )
         ),
     )
 

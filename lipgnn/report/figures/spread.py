@@ -18,6 +18,7 @@ SHADES = 4
 # Bars stand at so many places at most, and all lines within so many points of print beside each other.
 _PLACES, _ASIDE = 12, 10
 _GREY = "#666666"
+_HOLLOW = {"linestyle": "none", "markerfacecolor": "white"}
 # The share of the height at which the first cross stands, and that from one to the next.
 _LOWEST, _STEP = 0.03, 0.055
 
@@ -50,11 +51,10 @@ class Spread:
         """Draw a line of means, in a shade of their deviations; of many series in bars, a little beside each other.
 
         Where there are many series of many points, a line has neither: no reader could tell whose they are. The marker
-        of a mean without runs that diverged is open.
+        of a mean without runs that diverged is open. `deviation` is what the legend calls the deviations.
 
         Parameters
         ----------
-        deviation : what the legend calls the deviations.
         aside : how far to the right of its place, from -0.5 to 0.5 of what there is for that.
         """
         from matplotlib.transforms import ScaledTranslation
@@ -81,8 +81,7 @@ class Spread:
             self._shaded.add(deviation)
         some = [(x, y) for x, y, point in zip(xs, ys, points, strict=True) if point.diverged and not math.isnan(y)]
         if some and style.get("marker"):
-            look = style | {"linestyle": "none", "markerfacecolor": "white"}
-            axes.plot(*zip(*some, strict=True), transform=place, **look)
+            axes.plot(*zip(*some, strict=True), transform=place, **(style | _HOLLOW))
             self._open = True
 
     def mark_diverged(self, axes: Axes, drawn: Sequence[tuple[Sequence[Point], dict[str, Any]]]) -> None:

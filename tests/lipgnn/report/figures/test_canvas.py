@@ -43,7 +43,7 @@ def test_the_legend_names_the_fields_and_explains_what_is_drawn():
         canvas.lines(data, "layers", lambda y: 100 * y, look)
         canvas.legend(look)
     (legend,) = canvas.sheet.legends
-    assert legend.get_title().get_text() == "norm"
+    assert legend.get_title().get_text() == "norm, layers"
     assert [text.get_text() for text in legend.get_texts()] == [
         "none, layers 4",
         DEVIATION,
