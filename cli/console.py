@@ -120,11 +120,17 @@ def print_table(
 ) -> None:
     """A table on stdout and lines below it; columns of numbers are aligned right, a missing value is a dash.
 
-    A pipe gets every row on one line, however wide. Columns with `decimals` have so many digits behind the point.
+    A pipe gets every row on one line, however wide. A terminal that is too narrow for that gets blocks of columns, each
+    with the first column, so that no word and no number is broken. Columns with `decimals` have so many digits behind
+    the point.
     """
-    table = _table(columns, [list(row) for row in rows], decimals)
-    table.title, table.title_justify = Text(clean(title)) if title else None, "left"
-    _unbroken().print(table)
+    rows = [list(row) for row in rows]
+    digits = [None] * len(columns) if decimals is None else decimals
+    for number, places in enumerate(_places(columns, rows, digits)):
+        part = [[row[place] for place in places] for row in rows]
+        table = _table([columns[place] for place in places], part, [digits[place] for place in places])
+        table.title, table.title_justify = Text(clean(title)) if title and number == 0 else None, "left"
+        _unbroken().print(table)
     for line in below:
         out().print(Text(clean(line)), soft_wrap=True)
 
@@ -134,6 +140,22 @@ def fits(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bool:
     console = _unbroken()
     at_will = console.options.update(max_width=_NO_LIMIT)
     return Measurement.get(console, at_will, _table(columns, rows)).minimum <= console.width
+
+
+def _places(columns: Sequence[str], rows: Sequence[Sequence[Any]], digits: Sequence[int | None]) -> list[list[int]]:
+    """The places of the columns that stand beside each other, block by block; the first column is in all of them."""
+    texts = zip(columns, *([cell(*pair) for pair in zip(row, digits, strict=True)] for row in rows), strict=True)
+    # A space to either side of a cell, and one between two.
+    widths = [max(len(word) for text in column for word in (clean(text).split() or [""])) + 3 for column in texts]
+    room = _unbroken().width - 1
+    blocks, taken = [[0]], widths[0]
+    for place in range(1, len(columns)):
+        if taken + widths[place] > room and len(blocks[-1]) > 1:
+            blocks.append([0])
+            taken = widths[0]
+        blocks[-1].append(place)
+        taken += widths[place]
+    return blocks
 
 
 def _table(

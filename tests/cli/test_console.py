@@ -89,6 +89,18 @@ def test_what_the_first_seconds_are_for_is_said_at_a_terminal_alone(capsys, monk
     assert "are being loaded" in screen.getvalue()
 
 
+@pytest.mark.parametrize("width, blocks", [(80, 1), (45, 2), (30, 3)])
+def test_a_narrow_terminal_gets_blocks_of_columns(monkeypatch, width, blocks):
+    terminal = console.Console(file=io.StringIO(), force_terminal=True, width=width, color_system=None)
+    monkeypatch.setattr(console, "out", lambda: terminal)
+    rows = [["0123456789ab", "done", 0.987654, "planted"], ["ba9876543210", "diverged", None, "cora"]]
+    console.print_table(["run", "status", "test", "data"], rows, title="Runs")
+    shown = terminal.file.getvalue()
+    assert shown.count("Runs") == 1
+    assert shown.count("0123456789ab") == shown.count("run ") == blocks
+    assert all(shown.count(word) == 1 for word in ("diverged", "0.9877", "planted"))
+
+
 def test_lines_below_a_table_are_not_broken(capsys):
     console.print_table(["n"], [[1]], below=["word " * 60])
     assert ("word " * 60).strip() in capsys.readouterr().out
