@@ -1,9 +1,10 @@
 import pytest
 
-from cli.sweep_view import SweepView, differing
+from cli.sweep_view import SweepView, differing, show_summary
 from lipgnn.spec.run import RunSpec
 from lipgnn.sweep.engines.events import Ended, Progress
 from lipgnn.sweep.plan import Plan, PlannedRun
+from lipgnn.sweep.run import Summary
 
 
 @pytest.fixture
@@ -60,6 +61,13 @@ def test_what_is_left_is_told_by_estimates_and_stopping_is_told(runs):
         assert view._left()[0] == 0.25 and "best val 0.700" in view._last_words()
         asked.append(True)
         assert "stopping" in view._last_words() and "kept" in view._last_words()
+
+
+def test_an_interrupted_sweep_says_what_is_kept_and_how_to_go_on(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["lipgnn", "sweep", "--layers", "2,4", "--force"])
+    show_summary(Summary(4, 1, 1, 0, 0, 3, 2.0, interrupted=True), tmp_path, None)
+    err = capsys.readouterr().err
+    assert "finished runs are kept" in err and err.endswith("lipgnn sweep --layers 2,4\n")
 
 
 def test_quiet_shows_failures_only(capsys, runs):
