@@ -18,6 +18,7 @@ from lipgnn.results.rows import Results
 class Box(Figure):
     """A box for every row, in a panel for every column; the x of a point is what its run is averaged over by."""
 
+    same_height = True
     captions = ((None, "Every run is a dot. The box spans the quartiles, and its line is the median."),)
 
     def panels(self, table: Table, results: Results, value: str) -> list[Panel]:

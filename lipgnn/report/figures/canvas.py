@@ -25,7 +25,7 @@ _LETTERS, _ENTRY, _LINE = 14, 9, 0.17
 # So many series need more room, and panels so much higher.
 _MANY, _HIGHER = 6, 1.35
 # Panels have one vertical axis where each of them fills at least this share of it.
-_LEAST = 0.05
+_LEAST = 0.15
 
 
 class Canvas:

@@ -56,8 +56,8 @@ def test_the_legend_names_the_fields_and_explains_what_is_drawn():
 @pytest.mark.parametrize(
     "ranges, same",
     [
-        ([(0.70, 0.80), (0.10, 0.30)], True),
-        ([(0.70, 0.71), (0.10, 0.90)], False),
+        ([(0.70, 0.90), (0.10, 0.50)], True),
+        ([(0.70, 0.78), (0.10, 0.90)], False),
     ],
 )
 def test_panels_share_an_axis_where_each_fills_enough_of_it(ranges, same):
