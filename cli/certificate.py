@@ -27,7 +27,7 @@ def certify_options(command: Callable[..., Any]) -> Callable[..., Any]:
             "--tries",
             type=click.IntRange(min=0),
             metavar="N",
-            help="Attack the certified nodes so many times.  [default: 20]",
+            help="Attack the certified nodes this many times.  [default: 20]",
         ),
         click.option(
             "--radii",

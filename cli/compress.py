@@ -12,7 +12,7 @@ import click
 from cli import console
 from cli.completion import complete_runs
 from cli.compress_view import as_dict, show_curve, show_one, to_csv
-from cli.options import debug_option, device_option, json_option, results_option, results_words
+from cli.options import debug_option, device_option, json_option, model_file, results_option, results_words
 from cli.outputs import OutputFile
 from cli.progress import LayerProgress
 from cli.train import follow
@@ -56,13 +56,13 @@ Examples:
     type=click.Choice(("weights", "data")),
     default="weights",
     show_default=True,
-    help="Come as near as possible to the weights of queries and keys, or to the scores that they give on the data.",
+    help="Keep as much as possible of the weights of queries and keys, or of the scores that they give on the data.",
 )
 @click.option(
     "--finetune",
     type=click.IntRange(min=1),
     metavar="EPOCHS",
-    help="Train the compressed network on, as it was trained before, for at most so many epochs.",
+    help="Go on training the compressed network, as it was trained before, for at most this many epochs.",
 )
 @click.option("-o", "--output", type=OutputFile(), metavar="FILE", help="Write the compressed model into this file.")
 @click.option("--dataset", metavar="NAME", help="Measure on another data set of the same shape.")
@@ -93,7 +93,7 @@ def command(
     asked = _asked_widths(widths, max_error)
     if len(asked) > 1:
         _check_single(widths, {"-o": output, "--finetune": finetune})
-    path = Store(results).find_model(model)
+    path = model_file(model, results)
     if output and output.exists() and output.samefile(path):
         raise UsageError(f"{str(output)!r} is the model that is to be compressed.", "Choose another file for -o.")
 

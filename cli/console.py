@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import functools
 import json
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from typing import Any, TextIO
@@ -22,12 +23,12 @@ from rich.text import Text
 
 DASH = "–"
 
-# A time to wait is told in days from here on.
-_DAYS_FROM = 3 * 86400
 # Wider than any table.
 _NO_LIMIT = 100_000
 # Longer lines of prose are hard to read.
 _PAGE_WIDTH = 100
+# What processes find in their environment that a notebook starts, in Jupyter and in Colab.
+_OF_NOTEBOOKS = ("JPY_PARENT_PID", "JPY_SESSION_NAME", "COLAB_RELEASE_TAG")
 
 
 def out() -> Console:
@@ -46,6 +47,24 @@ def _console(file: TextIO) -> Console:
     return Console(file=file, markup=False, highlight=False, emoji=False)
 
 
+def in_notebook() -> bool:
+    """Whether a cell of a notebook shows what we print (`!lipgnn …`), which looks like a terminal and is none."""
+    return any(name in os.environ for name in _OF_NOTEBOOKS)
+
+
+def redraws(console: Console) -> bool:
+    """Whether what is shown can be drawn anew in its place; elsewhere every drawing would stay, one below the other."""
+    return console.is_terminal and not console.is_dumb_terminal and not in_notebook()
+
+
+def whole_words(text: str, width: int) -> str:
+    """As many words of a line as fit into a width, with an ellipsis where some do not."""
+    if len(text) <= width:
+        return text
+    cut = text[: max(width - 1, 0)].rfind(" ")
+    return f"{text[: max(cut, 0)].rstrip()} …".lstrip()
+
+
 def clean(value: Any) -> str:
     """Text with every control character spelled out, so that it cannot steer a terminal."""
     return "".join(c if c.isprintable() or c == "\n" else c.encode("unicode_escape").decode() for c in str(value))
@@ -54,6 +73,12 @@ def clean(value: Any) -> str:
 def note(text: str) -> None:
     """A line on stderr."""
     err().print(Text(clean(text)), soft_wrap=True)
+
+
+def loading() -> None:
+    """Say at once what the first seconds are for, to whoever watches a terminal."""
+    if err().is_terminal:
+        note("PyTorch and the data are being loaded.")
 
 
 def fail(message: str, hint: str | None) -> None:
@@ -95,11 +120,17 @@ def print_table(
 ) -> None:
     """A table on stdout and lines below it; columns of numbers are aligned right, a missing value is a dash.
 
-    A pipe gets every row on one line, however wide. Columns with `decimals` have so many digits behind the point.
+    A pipe gets every row on one line, however wide. A terminal that is too narrow for that gets blocks of columns, each
+    with the first column, so that no word and no number is broken. Columns with `decimals` have so many digits behind
+    the point.
     """
-    table = _table(columns, [list(row) for row in rows], decimals)
-    table.title, table.title_justify = Text(clean(title)) if title else None, "left"
-    _unbroken().print(table)
+    rows = [list(row) for row in rows]
+    digits = [None] * len(columns) if decimals is None else decimals
+    for number, places in enumerate(_places(columns, rows, digits)):
+        part = [[row[place] for place in places] for row in rows]
+        table = _table([columns[place] for place in places], part, [digits[place] for place in places])
+        table.title, table.title_justify = Text(clean(title)) if title and number == 0 else None, "left"
+        _unbroken().print(table)
     for line in below:
         out().print(Text(clean(line)), soft_wrap=True)
 
@@ -109,6 +140,22 @@ def fits(columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> bool:
     console = _unbroken()
     at_will = console.options.update(max_width=_NO_LIMIT)
     return Measurement.get(console, at_will, _table(columns, rows)).minimum <= console.width
+
+
+def _places(columns: Sequence[str], rows: Sequence[Sequence[Any]], digits: Sequence[int | None]) -> list[list[int]]:
+    """The places of the columns that stand beside each other, block by block; the first column is in all of them."""
+    texts = zip(columns, *([cell(*pair) for pair in zip(row, digits, strict=True)] for row in rows), strict=True)
+    # A space to either side of a cell, and one between two.
+    widths = [max(len(word) for text in column for word in (clean(text).split() or [""])) + 3 for column in texts]
+    room = _unbroken().width - 1
+    blocks, taken = [[0]], widths[0]
+    for place in range(1, len(columns)):
+        if taken + widths[place] > room and len(blocks[-1]) > 1:
+            blocks.append([0])
+            taken = widths[0]
+        blocks[-1].append(place)
+        taken += widths[place]
+    return blocks
 
 
 def _table(
@@ -130,6 +177,11 @@ def _unbroken() -> Console:
     if console.is_terminal:
         return console
     return Console(file=sys.stdout, width=_NO_LIMIT, markup=False, highlight=False, emoji=False)
+
+
+def width_of_data() -> int:
+    """How many characters of a table stand beside each other on stdout; a pipe has no limit."""
+    return _unbroken().width
 
 
 def print_styled(
@@ -179,18 +231,6 @@ def print_next(*commands: str) -> None:
     note("Next:")
     for line in commands:
         note(f"  {line}")
-
-
-def duration(seconds: float | None) -> str:
-    """A time to wait, in the unit that suits it."""
-    if seconds is None:
-        return DASH
-    if seconds >= _DAYS_FROM:
-        return f"{seconds / 86400:.0f} days"
-    for unit, size in (("h", 3600), ("min", 60)):
-        if seconds >= size:
-            return f"{seconds / size:.1f} {unit}"
-    return f"{seconds:.0f} s"
 
 
 def size(count: int | None) -> str:

@@ -57,7 +57,7 @@ Examples:
     type=click.Choice(("epochs",)),
     help="Show how the run went, from what `lipgnn train --record similarity` kept.",
 )
-@click.option("--ablate", metavar="PART,…", help="Show score and residual without these parts, too: skip, mlp, norm.")
+@click.option("--ablate", metavar="PART,…", help="Show score and residual also without these parts: skip, mlp, norm.")
 @click.option(
     "--paths",
     is_flag=False,
@@ -78,8 +78,8 @@ Examples:
     flag_value=str(TARGETS),
     type=click.IntRange(min=1),
     metavar="[TARGETS]",
-    help=f"Show how far the network looks: the share of each distance in the outputs of so many nodes, {TARGETS} if no "
-    "number is given. --figure then draws it.",
+    help="Show how far the network looks: the share of each distance in the outputs of this many nodes, "
+    f"{TARGETS} if no number is given. --figure then draws it.",
 )
 @click.option("--certify", is_flag=True, help="Measure how much every layer really stretches, which takes longer.")
 @click.option("--all", "everything", is_flag=True, help="Measure and show every layer of a deep network.")
@@ -125,6 +125,7 @@ def command(
     if path_length is not None and not paths:
         raise UsageError("--path-length is of single paths.", "Say how many: --paths 10")
     store = Store(results)
+    console.loading()
     if over:
         show_epochs(over_epochs(reference, store), table, figure, as_json=as_json)
         return 0

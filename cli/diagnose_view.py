@@ -60,7 +60,7 @@ TABLES = (
 )
 LEGEND = (
     "Row ℓ is of X, the output of layer ℓ (0: of the encoder), and of the gradient G of the loss there.",
-    "distance: mean of 1 − cos between neighbours; residual: to one row a component; ratio: to the residual before.",
+    "distance: mean of 1 − cos between neighbours; residual: to one row per component; ratio: to the residual before.",
 )
 
 

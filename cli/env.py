@@ -24,6 +24,8 @@ Examples:
 @debug_option
 def command(results: Path, as_json: bool) -> int:
     """Show versions, devices, paths, and how to fix what is wrong."""
+    console.loading()
+
     from lipgnn import __version__
     from lipgnn.datasets.cache import cache_directory
     from lipgnn.datasets.locate import data_directory, shipped_directory

@@ -12,10 +12,9 @@ from cli import console
 from cli.attention import check_figure, draw, figure_options
 from cli.certificate import certificate_of, certify_arguments, certify_options, show_certificate
 from cli.completion import complete_runs
-from cli.options import debug_option, device_option, json_option, results_option, state_option
+from cli.options import debug_option, device_option, json_option, model_file, results_option, state_option
 from lipgnn.catalog import METRICS
 from lipgnn.diagnose.course import divergence_of
-from lipgnn.results.store import Store
 
 EPILOG = """\b
 Examples:
@@ -61,7 +60,7 @@ def command(
     """
     arguments = certify_arguments(certify, radii, tries)
     check_figure(**picture)
-    path = Store(results).find_model(model, state)
+    path = model_file(model, results, state)
 
     from lipgnn.evaluate import data_for, evaluate
     from lipgnn.runtime import choose_device

@@ -43,6 +43,7 @@ def command(model: str, folder: Path, device: str, results: Path, as_json: bool)
     """
     store = Store(results)
     store.find_model(model)
+    console.loading()
 
     from lipgnn.export import export
 

@@ -44,7 +44,7 @@ Examples:
     "--steps",
     type=int,
     metavar="S",
-    help="Walk so many edges.  [default: as many as the true path has, of a trajectory]",
+    help="Walk this many edges.  [default: as many as the true path has, of a trajectory]",
 )
 @click.option(
     "--samples",
@@ -52,7 +52,7 @@ Examples:
     default=0,
     show_default=True,
     metavar="N",
-    help="Draw so many continuations at random.",
+    help="Draw this many continuations at random.",
 )
 @click.option(
     "--seed",
@@ -60,7 +60,7 @@ Examples:
     default=0,
     show_default=True,
     metavar="K",
-    help="Draw by this seed; the same one draws the same.",
+    help="Draw with this seed; the same seed gives the same continuations.",
 )
 @click.option(
     "--likelihood",
@@ -69,7 +69,7 @@ Examples:
     help="Say how likely the continuations in this file are: a line for each, its node ids between tabs or commas.",
 )
 @click.option(
-    "--top", type=click.IntRange(min=1), default=10, show_default=True, metavar="K", help="Show so many ends."
+    "--top", type=click.IntRange(min=1), default=10, show_default=True, metavar="K", help="Show this many ends."
 )
 @click.option("--figure", type=click.Choice(FIGURES), help="Draw a map of it into --output.")
 @click.option("-o", "--output", type=OutputFile(), metavar="FILE", help="Draw into this file: .png, .svg or .pdf.")
@@ -89,7 +89,7 @@ def command(
     as_csv: bool,
     **question: Any,
 ) -> int:
-    """Predict where an observed path goes on to.
+    """Predict where an observed path continues.
 
     It shows the most probable ends after S steps, continuations that are drawn by their probabilities, and how likely
     given ones are. The model walks from the last observation as it was trained to. RUN is a run's id, the start of
@@ -120,6 +120,8 @@ def _answer(
     path: Path, *, prefix: str, likelihood: Path | None, dataset: str | None, device: str, **orders: Any
 ) -> tuple[Extrapolation, PathDataset]:
     """What the model says, and the data that it speaks of."""
+    console.loading()
+
     from lipgnn.evaluate import data_for
     from lipgnn.extrapolate import check_task, extrapolate, prefix_of, read_continuations
     from lipgnn.runtime import choose_device

@@ -10,8 +10,9 @@ from typing import Any
 import click
 from click.shell_completion import CompletionItem
 
+from cli import console
 from lipgnn.catalog import DATASETS, TRACKERS, Entry, tracker_names
-from lipgnn.results.store import STATES
+from lipgnn.results.store import BEST, STATES, Store
 from lipgnn.spec.options import GROUPS, default_of, type_of
 from lipgnn.spec.presets import PRESETS
 from lipgnn.spec.run import FIELDS
@@ -214,6 +215,18 @@ def state_option(command: Command) -> Command:
         help="Take RUN at its selected epoch, or at the last good state of a run that diverged.  [default: best, if "
         "there is one]",
     )(command)
+
+
+def model_file(reference: str, results: Path, state: str | None = BEST) -> Path:
+    """The file of a saved model that is about to be loaded, by a run's id or by its path; it is said that it is.
+
+    Raises
+    ------
+    UsageError : there is none.
+    """
+    path = Store(results).find_model(reference, state)
+    console.loading()
+    return path
 
 
 def device_option(command: Command) -> Command:

@@ -11,10 +11,9 @@ import numpy as np
 
 from cli import console
 from cli.completion import complete_runs
-from cli.options import debug_option, device_option, json_option, results_option, results_words
+from cli.options import debug_option, device_option, json_option, model_file, results_option, results_words
 from cli.outputs import OutputFile
 from lipgnn.predict.writing import WRITERS, check_suffix, to_csv, write_prediction
-from lipgnn.results.store import Store
 
 if TYPE_CHECKING:
     from lipgnn.predict.prediction import Prediction
@@ -52,7 +51,7 @@ _SHOWN = 5
     default=0,
     show_default=True,
     metavar="N",
-    help="Compute so many nodes at a time, where a graph does not fit into memory; 0 is all at once.",
+    help="Compute this many nodes at a time, where a graph does not fit into memory; 0 is all at once.",
 )
 @device_option
 @results_option
@@ -76,7 +75,7 @@ def command(
     """
     if output:
         check_suffix(output)
-    path = Store(results).find_model(model)
+    path = model_file(model, results)
 
     from lipgnn.predict.inputs import data_to_predict
     from lipgnn.predict.prediction import predict

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
 from rich.console import Group
 from rich.live import Live
 from rich.progress import (
@@ -17,14 +20,34 @@ from rich.progress import (
 from rich.table import Column
 from rich.text import Text
 
-from cli.console import DASH, clean, err, note, size
+from cli.console import DASH, clean, err, note, redraws, size, whole_words
+
+# Characters that a bar takes at least, and the time left beside it with the spaces between.
+_BAR, _TIME = 10, 9
+
+
+def _never() -> bool:
+    return False
 
 
 class _EpochColumn(ProgressColumn):
-    """Epoch, loss, accuracies and gradient of the last epoch."""
+    """Epoch, loss, accuracies and gradient of the last epoch, as far as bar and time left leave room for them."""
+
+    # Drawn as often as the rest: it says at once that a run is about to stop.
+    max_refresh = None
+
+    def __init__(self, width: Callable[[], int], stopping: Callable[[], bool]):
+        super().__init__(Column(no_wrap=True))
+        self.width, self.stopping = width, stopping
 
     def render(self, task: Task) -> Text:
-        return Text(task.fields["status"])
+        # Numbers are filled up with spaces in front, and names are not.
+        parts = re.split("  (?=[a-z])", task.fields["status"])
+        if self.stopping():
+            parts = [parts[0], "stopping after this epoch"]
+        while len(parts) > 1 and len("  ".join(parts)) > self.width() - _BAR - _TIME:
+            parts.pop()
+        return Text("  ".join(parts))
 
 
 class EpochProgress:
@@ -34,15 +57,17 @@ class EpochProgress:
     ----------
     quiet : show nothing.
     every_epoch : a line for every epoch instead of the bar.
+    stopping : whether the run has been asked to stop, which the bar then says.
     """
 
-    def __init__(self, *, quiet: bool, every_epoch: bool):
+    def __init__(self, *, quiet: bool, every_epoch: bool, stopping: Callable[[], bool] = _never):
         self.quiet, self.every_epoch = quiet, every_epoch
         self.stride = self.epochs = 1
         console = err()
-        self.live = console.is_terminal and not quiet and not every_epoch
-        # The bar takes what the figures leave of the line, so that no terminal is too narrow for them.
-        columns = (_EpochColumn(Column(no_wrap=True)), BarColumn(bar_width=None), TimeRemainingColumn())
+        self.live = redraws(console) and not quiet and not every_epoch
+        # The bar takes what the figures leave of the line.
+        status = _EpochColumn(lambda: console.width, stopping)
+        columns = (status, BarColumn(bar_width=None), TimeRemainingColumn())
         self.bar = Progress(*columns, console=console, expand=True)
         self.task = self.bar.add_task("", total=None, status="")
 
@@ -98,7 +123,7 @@ class ByteProgress(_Bar):
         columns = (BarColumn(), DownloadColumn(), TransferSpeedColumn(), TimeRemainingColumn())
         self.bar = Progress(*columns, console=err())
         self.task = self.bar.add_task("", total=total)
-        self.live = err().is_terminal
+        self.live = redraws(err())
 
     def __call__(self, done: int) -> None:
         tenth = 10 * done // self.total if self.total else 0
@@ -117,25 +142,34 @@ class LiveLines:
     total : runs in all.
     workers : lines below the bar.
     shown : whether to show anything at all.
+    left : the share of all work that is done, and the time that is left, in words.
+    last_words : what stands below all lines.
     """
 
-    def __init__(self, total: int, workers: int, *, shown: bool):
-        console = err()
-        self.on_terminal = console.is_terminal and shown
-        self.bar = Progress(
-            TextColumn("{task.completed}/{task.total} runs"), BarColumn(), TimeRemainingColumn(), console=console
-        )
-        self.task = self.bar.add_task("", total=total)
+    def __init__(
+        self,
+        total: int,
+        workers: int,
+        *,
+        shown: bool,
+        left: Callable[[], tuple[float, str]],
+        last_words: Callable[[], str],
+    ):
+        self.console = console = err()
+        self.on_terminal = redraws(console) and shown
+        self.total, self.ended = total, 0
+        self.left, self.last_words = left, last_words
+        columns = (TextColumn("{task.description}"), BarColumn(bar_width=None), TextColumn("{task.fields[left]}"))
+        self.bar = Progress(*columns, console=console, expand=True)
+        self.task = self.bar.add_task("", total=1.0, left="")
         self.lines = [""] * workers
-        self.best = ""
         self.screen = Live(console=console, get_renderable=self._render, refresh_per_second=4, transient=True)
         if self.on_terminal:
             self.screen.start()
 
-    def overall(self, ended: int, best: str) -> None:
-        """So many runs have ended; what is the best so far."""
-        self.best = clean(best)
-        self.bar.update(self.task, completed=ended)
+    def overall(self, ended: int) -> None:
+        """So many runs have ended."""
+        self.ended = ended
 
     def worker(self, number: int, line: str) -> None:
         """What a worker does now."""
@@ -148,8 +182,11 @@ class LiveLines:
 
     def _render(self) -> Group:
         # Always as many lines: a display that shrinks leaves remains on the screen.
+        share, left = self.left()
+        self.bar.update(self.task, completed=share, description=f"{self.ended}/{self.total} runs", left=left)
         lines = [f"  {number}: {line or DASH}" for number, line in enumerate(self.lines, start=1)]
-        return Group(self.bar, *(Text(line, no_wrap=True, overflow="ellipsis") for line in [*lines, f"  {self.best}"]))
+        lines.append(f"  {clean(self.last_words())}")
+        return Group(self.bar, *(Text(whole_words(line, self.console.width), no_wrap=True) for line in lines))
 
 
 class StatusLine:
@@ -158,7 +195,7 @@ class StatusLine:
     def __init__(self) -> None:
         console = err()
         # Drawn when it changes, not by a thread of its own: that would take its share of what is being measured.
-        self.live = Live(console=console, auto_refresh=False, transient=True) if console.is_terminal else None
+        self.live = Live(console=console, auto_refresh=False, transient=True) if redraws(console) else None
 
     def __enter__(self) -> StatusLine:
         if self.live:
@@ -189,7 +226,7 @@ class LayerProgress(_Bar):
         columns = (TextColumn("{task.description}: {task.completed} of {task.total} layers"), BarColumn())
         self.bar = Progress(*columns, console=console, transient=True)
         self.task = self.bar.add_task("", total=None)
-        self.live = console.is_terminal and shown
+        self.live = redraws(console) and shown
 
     def __call__(self, done: int, total: int, what: str) -> None:
         if self.live:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import shlex
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -20,6 +21,7 @@ from lipgnn.report.figures import FIGURES
 from lipgnn.report.figures.canvas import SUFFIXES as PICTURES
 from lipgnn.report.request import STUDY_FIGURE, Report, ReportRequest, make_report
 from lipgnn.report.view import formats
+from lipgnn.report.view.paper import WIDE, blocks
 
 if TYPE_CHECKING:
     from lipgnn.report.view.printed import Printed
@@ -57,8 +59,8 @@ class Names(click.ParamType):
     metavar="[small|decide|paper]",
     help="Take the study at this scale.  [default: the first that has results]",
 )
-@click.option("--protocol", metavar="NAME", help="Take the study by this protocol.  [default: its first]")
-@click.option("--sweep", metavar="[last|NAME]", help="Take only the runs of this sweep; last is the one begun last.")
+@click.option("--protocol", metavar="NAME", help="Take the study with this protocol.  [default: its first]")
+@click.option("--sweep", metavar="[last|NAME]", help="Take only the runs of this sweep; last is the latest one.")
 @click.option("--tag", "tags", multiple=True, metavar="TAG", help="Take only runs with this tag; this may be repeated.")
 @click.option(
     "--rows", type=Names(), help="Make the rows of these fields.  [default: model, norm, as far as they vary]"
@@ -76,7 +78,9 @@ class Names(click.ParamType):
 )
 @click.option("--over", type=Names(), help="Average over these fields.  [default: seed]")
 @click.option(
-    "--best", type=Names(), help="Choose these fields in every cell by the mean validation score, diverged runs as 0."
+    "--best",
+    type=Names(),
+    help="Choose these fields in every cell by the mean validation score, where diverged runs count as 0.",
 )
 @click.option(
     "--where",
@@ -87,14 +91,33 @@ class Names(click.ParamType):
 @click.option(
     "--sort", metavar="FIELD", help="Order the rows by a row field, or by value; a leading - reverses the order."
 )
-@click.option("--bold", type=RANKS, default="best", show_default=True, help="Print this one of every column in bold.")
 @click.option(
-    "--underline", type=RANKS, default="second", show_default=True, help="Underline this one of every column."
+    "--bold",
+    type=RANKS,
+    default="best",
+    show_default=True,
+    help="Print the best or the second number of every column in bold.",
+)
+@click.option(
+    "--underline",
+    type=RANKS,
+    default="second",
+    show_default=True,
+    help="Underline the best or the second number of every column.",
 )
 @click.option(
     "--compare",
     metavar="NORM|FIELD=VALUE",
     help="Add the paired difference to this norm, or to that value of another field, with p-value.",
+)
+@click.option(
+    "--caption", metavar="TEXT", help="Give the table this caption; what its numbers are then stands below the table."
+)
+@click.option("--label", metavar="NAME", help="Give a LaTeX table this label, for \\ref.")
+@click.option(
+    "--wide",
+    type=click.Choice(WIDE),
+    help="Make a wide LaTeX table fit the page: break it into blocks of columns, or turn it on its side.",
 )
 @click.option(
     "--published", is_flag=True, help="Put the numbers of papers beside ours; with a study, their whole tables."
@@ -113,19 +136,19 @@ class Names(click.ParamType):
     help="Write to this file; its suffix chooses the format.",
 )
 @click.option("--figure", metavar=f"[{'|'.join(FIGURES)}]", help="Draw this figure into --output, in place of a table.")
-@click.option("--figure-data", is_flag=True, help="Write the figure's numbers beside it, too, as CSV.")
+@click.option("--figure-data", is_flag=True, help="Write the numbers of the figure as CSV into a file beside it.")
 @click.option(
     "--html",
     "page",
     type=OutputFile(),
     metavar="FILE",
-    help="Write one page with everything into this file, too.",
+    help="Write a page with table, figures and all runs into this file as well.",
 )
 @click.option(
     "--update",
     metavar="FILE.md",
     type=click.Path(path_type=Path),
-    help="Print the tables of this page anew, and nothing else.",
+    help="Bring the tables in this page up to date, and do nothing else.",
 )
 @results_option
 @json_option
@@ -150,8 +173,7 @@ def command(
     if update:
         return update_page(ctx, update)
     form = _form(form, output, figure, as_json=as_json, of_study=options["study"] is not None)
-    if figure_data and form != "figure":
-        raise UsageError("--figure-data needs a figure.", "For example: --figure depth -o depth.pdf")
+    _check_form(form, figure_data=figure_data, **{name: options[name] for name in ("caption", "label", "wide")})
     wanted = (figure or STUDY_FIGURE) if form == "figure" else None
     report = make_report(ReportRequest(figure=wanted, **options))
     for note in report.notes:
@@ -190,6 +212,23 @@ def _form(form: str | None, output: Path | None, figure: str | None, *, as_json:
     return formats.SUFFIXES.get(suffix, "text")
 
 
+def _check_form(form: str, *, figure_data: bool, caption: str | None, label: str | None, wide: str | None) -> None:
+    """Refuse what the chosen format does not have.
+
+    Raises
+    ------
+    UsageError : it has no such thing.
+    """
+    if figure_data and form != "figure":
+        raise UsageError("--figure-data needs a figure.", "For example: --figure depth -o depth.pdf")
+    for name, value in (("label", label), ("wide", wide)):
+        if value is not None and form != "latex":
+            raise UsageError(f"--{name} is of LaTeX tables.", "For example: -o table.tex")
+    if caption is not None and form in ("figure", "csv", "json"):
+        kind = "A figure" if form == "figure" else f"A {form} file"
+        raise UsageError(f"{kind} has no caption.", "Leave --caption out.")
+
+
 def _suffix(path: Path) -> str:
     return path.suffix.lower().removeprefix(".")
 
@@ -201,6 +240,8 @@ def _write_table(report: Report, form: str, output: Path | None, typed: str) -> 
     if form == "json" and output is None:
         console.print_json(formats.to_dict(report.table))
         return
+    if form == "latex" and len(blocks(report.printed)) > 1 and report.printed.wide is None:
+        console.note("The table is wider than a page; --wide break or --wide turn makes it fit.")
     text = formats.render(form, report.table, report.printed, typed)
     if output:
         _write(output, text.encode())
@@ -217,6 +258,11 @@ def _show(printed: Printed) -> None:
     def pieces(labels: Sequence[str], entries: Sequence[Any]) -> list[list[tuple[str, str | None]]]:
         return [*([(label, None)] for label in labels), *([(e.text, e.mark), (e.remark, None)] for e in entries)]
 
-    columns = [*printed.row_fields, *formats.flat_headers(printed)]
-    rows = (pieces(*row) for row in printed.rows)
-    console.print_styled(columns, rows, labels=len(printed.row_fields), below=(printed.caption, *printed.notes))
+    # A terminal shows every header on one line, in cells with a space to either side and one between them.
+    flat = replace(printed, headers=[[(text, 1) for text in formats.flat_headers(printed)]])
+    parts = blocks(flat, console.width_of_data() - 1, between=3)
+    for place, part in enumerate(parts, start=1):
+        columns = [*part.row_fields, *(text for text, _ in part.headers[0])]
+        below = (part.caption, *part.notes) if place == len(parts) else ()
+        rows = (pieces(*row) for row in part.rows)
+        console.print_styled(columns, rows, labels=len(part.row_fields), below=below)

@@ -19,6 +19,7 @@ from lipgnn.files import write_atomic
 PRINTING = (
     *("sources", "results", "study", "scale", "protocol", "sweep", "tags", "rows", "cols", "value", "over", "best"),
     *("where", "sort", "bold", "underline", "compare", "published", "form", "as_json"),
+    *("caption", "label", "wide"),
 )
 
 

@@ -10,6 +10,8 @@ from types import FrameType
 
 from lipgnn.runtime import POLITE_SIGNALS
 
+AFTER_EPOCH = "Stopping: the run ends after this epoch and is saved. Ctrl-C once more stops it at once."
+
 
 class StopRequest:
     """Whether a signal has asked to stop; a second Ctrl-C stops at once.
@@ -18,12 +20,13 @@ class StopRequest:
 
     Parameters
     ----------
-    silent : say nothing of it.
+    words : what is said of it on stderr.
+    silent : whether nothing is said, because nobody reads it or because something else says so.
     """
 
-    def __init__(self, *, silent: bool = False) -> None:
+    def __init__(self, words: str = AFTER_EPOCH, *, silent: bool = False) -> None:
         self.requested = False
-        self._silent = silent
+        self.words, self.silent = words, silent
 
     def __call__(self) -> bool:
         return self.requested
@@ -40,8 +43,8 @@ class StopRequest:
         if self.requested:
             raise KeyboardInterrupt
         self.requested = True
-        if self._silent:
+        if self.silent:
             return
         # Not through the console: a handler may interrupt it in the middle of a line. There may be nobody to read it.
         with contextlib.suppress(OSError):
-            os.write(sys.stderr.fileno(), b"\nStopping after this epoch; once more to stop at once.\n")
+            os.write(sys.stderr.fileno(), f"\n{self.words}\n".encode())

@@ -25,7 +25,7 @@ from cli.options import (
 from cli.signals import StopRequest
 from cli.sweep_pack import pack_run, unpack_run
 from cli.sweep_plan import show_plan
-from cli.sweep_view import SweepView, show_summary
+from cli.sweep_view import STOPPING, SweepView, show_summary
 from lipgnn.catalog import cautions, installed_trackers
 from lipgnn.errors import Interrupted
 from lipgnn.spec.grid import parse_lists
@@ -64,23 +64,30 @@ EXIT_FAILURES = 3
     help="Take the study at this scale: hours on two cores, the runs of the full protocol that decide its question, or "
     "all of it.  [default: small]",
 )
-@click.option("--protocol", metavar="NAME", help="Take the study by this protocol.  [default: its first]")
+@click.option("--protocol", metavar="NAME", help="Take the study with this protocol.  [default: its first]")
 @preset_option
 @list_options
 @click.option(
-    "--set", "settings", multiple=True, metavar="KEY=VALUES", help="Give any option in this form; this may be repeated."
+    "--set",
+    "settings",
+    multiple=True,
+    metavar="KEY=VALUES",
+    help="Set any option in this form; repeat it to set several.",
 )
 @click.option("--dry-run", is_flag=True, help="Show the plan and stop.")
-@click.option("--retry", multiple=True, metavar="[failed|diverged]", help="Compute runs again that failed or diverged.")
+@click.option("--retry", multiple=True, metavar="[failed|diverged]", help="Repeat the runs that failed or diverged.")
 @click.option("--force", is_flag=True, help="Compute every run again.")
 @click.option("--fail-fast", is_flag=True, help="Stop after the first failure.")
-@click.option("--max-runs", type=click.IntRange(min=1), metavar="N", help="Compute at most so many runs.")
+@click.option("--max-runs", type=click.IntRange(min=1), metavar="N", help="Compute at most this many runs.")
 @click.option("--shuffle", is_flag=True, help="Compute the runs in random order, to see the whole range early.")
 @click.option(
-    "--jobs", type=click.IntRange(min=1), metavar="N", help="Compute so many runs at once.  [default: one per core]"
+    "--jobs", type=click.IntRange(min=1), metavar="N", help="Compute this many runs at once.  [default: one per core]"
 )
 @click.option(
-    "--threads", type=click.IntRange(min=1), metavar="N", help="Give each run so many threads.  [default: cores / jobs]"
+    "--threads",
+    type=click.IntRange(min=1),
+    metavar="N",
+    help="Give each run this many threads.  [default: cores / jobs]",
 )
 @click.option(
     "--engine",
@@ -103,7 +110,7 @@ EXIT_FAILURES = 3
     default=10,
     show_default=True,
     metavar="N",
-    help="Write a checkpoint after so many epochs.",
+    help="Write a checkpoint every N epochs.",
 )
 @click.option(
     "--pack",
@@ -118,7 +125,7 @@ EXIT_FAILURES = 3
     help="Take the run of such a file into the folder of results, where its command goes on with it, and stop.",
 )
 @log_option
-@click.option("--name", metavar="NAME", help="Call the sweep so, for `lipgnn report --sweep NAME`.")
+@click.option("--name", metavar="NAME", help="Give the sweep this name, for `lipgnn report --sweep NAME`.")
 @tag_option
 @results_option
 @json_option
@@ -181,10 +188,12 @@ def _compute(prepared: Prepared, means: Means, *, quiet: bool) -> Summary:
         console.note("Nothing to do: every run of this sweep has ended (--retry, --force).")
     means = means.shared_by(len(plan.to_run))
     with (
-        StopRequest() as stop,
+        StopRequest(STOPPING) as stop,
         contextlib.closing(execute(prepared, means, should_stop=stop)) as events,
-        SweepView(plan, means.jobs, quiet=quiet) as view,
+        SweepView(plan, means.jobs, quiet=quiet, stopping=stop) as view,
     ):
+        # What is drawn says it; a line of its own would be drawn over.
+        stop.silent = view.live.on_terminal
         for event in events:
             if isinstance(event, Summary):
                 return event

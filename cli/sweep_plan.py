@@ -9,6 +9,7 @@ from typing import Any
 from cli import console
 from cli.sweep_view import differing
 from lipgnn.sweep.plan import DIVERGED, DONE, FAILED, STATES, Plan, PlannedRun
+from lipgnn.sweep.time_left import duration
 
 
 def show_plan(plan: Plan, others: Mapping[str, Plan], *, as_json: bool) -> None:
@@ -94,4 +95,4 @@ def _counted(plan: Plan) -> str:
 
 
 def _duration(seconds: float | None, *, rough: bool) -> str:
-    return f"~{console.duration(seconds)}" if rough else console.duration(seconds)
+    return f"~{duration(seconds)}" if rough else duration(seconds)

@@ -1,10 +1,11 @@
-"""What a sweep shows: a bar, a line a worker and the best so far; plain lines off a terminal; a panel at its end."""
+"""What a sweep shows: a bar, the time left, a line a worker, the best so far; plain lines off a terminal; a panel."""
 
 from __future__ import annotations
 
 import shlex
 import sys
-from collections.abc import Sequence
+import time
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cli import console
@@ -16,8 +17,16 @@ from lipgnn.spec.study import Choice
 from lipgnn.sweep.engines.events import Ended, Event, Progress
 from lipgnn.sweep.plan import Plan, PlannedRun
 from lipgnn.sweep.run import Summary
+from lipgnn.sweep.time_left import TimeLeft, duration
 
+STOPPING = (
+    "Stopping: no further run begins, and those under way end after their epoch and are saved. "
+    "Ctrl-C once more stops them at once."
+)
+STOPPED = "Stopped. All finished runs are kept, and the others go on from their last checkpoint."
 _GOOD = ("done", "elsewhere")
+# The cell of a notebook gets at most so many lines of runs that are done.
+_LINES_IN_NOTEBOOK = 20
 
 
 def differing(runs: Sequence[PlannedRun]) -> list[str]:
@@ -35,9 +44,10 @@ class SweepView:
     plan : what is planned.
     jobs : number of workers.
     quiet : show failures only.
+    stopping : whether the sweep has been asked to stop, which is then said.
     """
 
-    def __init__(self, plan: Plan, jobs: int, *, quiet: bool):
+    def __init__(self, plan: Plan, jobs: int, *, quiet: bool, stopping: Callable[[], bool] = lambda: False):
         names = differing(plan.runs)
         self.labels = {
             planned.run_id: " ".join(f"{name}={getattr(planned.spec, name)}" for name in names) for planned in plan.runs
@@ -46,7 +56,10 @@ class SweepView:
         self.total = len(plan.to_run)
         self.ended = 0
         self.best: tuple[float, str] | None = None
-        self.live = LiveLines(self.total, jobs, shown=not quiet)
+        self.stopping = stopping
+        self.stride = max(1, self.total // _LINES_IN_NOTEBOOK) if console.in_notebook() else 1
+        self.began, self.time_left = time.monotonic(), TimeLeft(plan.to_run, jobs)
+        self.live = LiveLines(self.total, jobs, shown=not quiet, left=self._left, last_words=self._last_words)
 
     def __enter__(self) -> SweepView:
         return self
@@ -57,16 +70,25 @@ class SweepView:
     def show(self, event: Event) -> None:
         """Take in one event."""
         label = self.labels[event.planned.run_id]
+        self.time_left.take(event)
         if isinstance(event, Progress):
             if event.note and not self.quiet:
                 console.note(event.note)
             accuracy = "" if event.val_score is None else f"  val {event.val_score:.3f}"
-            self.live.worker(event.worker, f"{label}  epoch {event.epoch}/{event.planned.spec.epochs}{accuracy}")
+            self.live.worker(event.worker, f"epoch {event.epoch}/{event.planned.spec.own_epochs}{accuracy}  {label}")
             return
         self._count(event, label)
         self.live.worker(event.worker, "")
-        best = "" if self.best is None else f"best val {self.best[0]:.3f}: {self.best[1]}"
-        self.live.overall(self.ended, best)
+        self.live.overall(self.ended)
+
+    def _left(self) -> tuple[float, str]:
+        seconds = self.time_left.seconds(time.monotonic() - self.began)
+        return self.time_left.share, f"{duration(seconds)} left"
+
+    def _last_words(self) -> str:
+        if self.stopping():
+            return "stopping after this epoch; finished runs are kept"
+        return "" if self.best is None else f"best val {self.best[0]:.3f}: {self.best[1]}"
 
     def _count(self, event: Ended, label: str) -> None:
         if event.status == "interrupted":
@@ -77,7 +99,7 @@ class SweepView:
             self.best = (result["val_score"], label)
         progress = f"[{self.ended}/{self.total}]"
         if event.status in _GOOD:
-            if not self.quiet and not self.live.on_terminal:
+            if not self.quiet and not self.live.on_terminal and self.ended % self.stride == 0:
                 scores = f"val {result['val_score']:.3f}  test {result['test_score']:.3f}"
                 console.note(f"{progress} {event.status}  {label}  {scores}  {result['seconds']:.1f} s")
         else:
@@ -100,6 +122,7 @@ def show_summary(summary: Summary, results: Path, choice: Choice | None) -> None
     console.print_panel("Sweep", facts, good=not summary.failed and not summary.interrupted)
     again = shlex.join(["lipgnn", *(word for word in sys.argv[1:] if word != "--force")])
     if summary.interrupted:
+        console.note(STOPPED)
         console.print_next(again)
     elif summary.failed:
         console.print_next(f"{again} --retry failed")

@@ -68,7 +68,7 @@ where the shorter run ended, if nothing in that run depended on its length.
     help="Start from the weights of a saved model, and take its options where no others are given.",
 )
 @state_option
-@click.option("--name", metavar="NAME", help="Call the run so; other commands find it by this name.")
+@click.option("--name", metavar="NAME", help="Give the run this name, by which other commands find it.")
 @tag_option
 @results_option
 @click.option("--print-config", is_flag=True, help="Print the complete run as TOML, with the source of each value.")
@@ -78,13 +78,16 @@ where the shorter run ended, if nothing in that run depended on its length.
     default=10,
     show_default=True,
     metavar="N",
-    help="Write a checkpoint after so many epochs.",
+    help="Write a checkpoint every N epochs.",
 )
 @click.option(
-    "--record", type=click.Choice(list(RECORDS)), multiple=True, help="Keep these numbers of the run, for figures."
+    "--record",
+    type=click.Choice(list(RECORDS)),
+    multiple=True,
+    help="Record these numbers during the run, for figures.",
 )
 @log_option
-@click.option("--force", is_flag=True, help="Compute the run anew even if it is stored.")
+@click.option("--force", is_flag=True, help="Compute the run again even if it is stored.")
 @json_option
 @click.option("-q", "--quiet", is_flag=True, help="Show no progress, only the result.")
 @click.option("-v", "--verbose", is_flag=True, help="Show a line for every epoch, and where each value came from.")
@@ -175,6 +178,9 @@ def _run(
     resolved: Resolved, store: Store, orders: dict[str, Any], *, quiet: bool, verbose: bool, labels: dict[str, Any]
 ) -> dict[str, Any]:
     """Train with progress on stderr; returns the result."""
+    if not quiet:
+        console.loading()
+
     from lipgnn.datasets.standard import form_words
     from lipgnn.tasks import load, remarks_on
     from lipgnn.tasks.typed import unused_types
@@ -221,7 +227,8 @@ def follow(
     from lipgnn.training.events import Finished, Started
 
     ran = False
-    with StopRequest() as stop, EpochProgress(quiet=quiet, every_epoch=verbose) as progress:
+    with StopRequest() as stop, EpochProgress(quiet=quiet, every_epoch=verbose, stopping=stop) as progress:
+        stop.silent = progress.live  # the bar says it, and would be drawn over a line
         for event in train(spec, dataset, store, **orders, warn=_warn, should_stop=stop):
             if isinstance(event, Finished):
                 result = event.result
@@ -230,11 +237,10 @@ def follow(
                 ran = True
                 add_labels(store.run(event.run_id).path, **labels)
                 progress.begin(event.spec.own_epochs)
-                epochs = event.spec.own_epochs
                 if not quiet:
                     announce(event)
             else:
-                progress.update(event.epoch, status(event, epochs))
+                progress.update(event.epoch, status(event, progress.epochs))
     if not ran and not quiet:
         run = store.run(result["run_id"])
         missed = not all(run.recording_path(record).exists() for record in orders.get("record", ()))

@@ -66,10 +66,10 @@ def _expected_memory(memory: MemoryPlan) -> str:
 
 
 def status(event: Epoch, epochs: int) -> str:
-    """An epoch in one line."""
+    """An epoch in one line, what matters most first: where there is no room, the last parts are left out."""
     return (
         f"epoch {event.epoch:>{len(str(epochs))}}/{epochs}  loss {event.train_loss:.4f}  "
-        f"train {event.train_score:.3f}  val {event.val_score:.3f}  grad {event.grad_norm:.2g}"
+        f"val {event.val_score:.3f}  train {event.train_score:.3f}  grad {event.grad_norm:.2g}"
     )
 
 

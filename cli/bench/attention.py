@@ -41,7 +41,7 @@ _ALL = [name for name in ATTENTION if name not in BESIDE_SHARED]
     metavar="N",
     default=0,
     show_default=True,
-    help="Give every edge one of so many types, drawn at random; 0 is none.",
+    help="Give every edge one of N types, drawn at random; 0 is none.",
 )
 @click.option(
     "--head-sharing",
@@ -78,7 +78,7 @@ def attention(
     a whole layer from its input: they are told apart and never compared. Memory is what one step adds to a fresh
     process at its highest point, with graph, inputs and weights there already. Without --dataset the graph is
     generated, with 21 250 nodes and 312 500 edges if nothing else is said; where only nodes or only edges are given,
-    the others follow. Of nodes, edges, heads or widths three or more show the power with which the cost grows.
+    the others follow. Three or more numbers of nodes, edges, heads or widths show the power with which the cost grows.
     """
     _check_sharing(model, head_sharing, shared_dim, heads, widths)
     if edge_types and not (MODELS[model].typed_edges and head_sharing == NO_SHARING):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from cli import console
 from cli.bench.output import output_options
 from cli.options import debug_option
 from cli.progress import StatusLine
@@ -70,7 +71,7 @@ def repeats_option(default: int) -> Callable[[Command], Command]:
         metavar="N",
         default=default,
         show_default=True,
-        help="Measure each so many times.",
+        help="Measure each this many times.",
     )
 
 
@@ -87,15 +88,15 @@ def comparison_options(
     """
     options = (
         click.option("--dataset", metavar="NAME|PATH", help="Measure on the graph of a data set."),
-        list_option("--nodes", "nodes", Numbers(), None, "Generate power-law graphs with so many nodes."),
+        list_option("--nodes", "nodes", Numbers(), None, "Generate power-law graphs with this many nodes."),
         list_option(
             "--edges",
             "edges",
             Numbers(),
             None,
-            "Generate graphs with so many edges: both directions, and one self-loop per node.",
+            "Generate graphs with this many edges: both directions, and one self-loop per node.",
         ),
-        list_option("--heads", "heads", Numbers(), "8", "Measure layers with so many heads."),
+        list_option("--heads", "heads", Numbers(), "8", "Measure layers with this many heads."),
         list_option("--width", "widths", Numbers(), "8,64", "Measure heads of these widths."),
         list_option("--norm", "norms", Names("norm", norms), norm, "Measure with these norms."),
         list_option(
@@ -119,7 +120,7 @@ def comparison_options(
             type=click.IntRange(min=1),
             metavar="N",
             default=os.cpu_count() or 1,
-            help="Compute with so many threads.  [default: all cores]",
+            help="Compute with this many threads.  [default: all cores]",
         ),
         click.option("--peak", is_flag=True, help="Measure memory in place of time, each way in a fresh process."),
         output_options,
@@ -159,6 +160,8 @@ def graph_choices(
     ------
     UsageError : a data set and a size.
     """
+    console.loading()
+
     from lipgnn.bench.graphs import GraphChoice
 
     if dataset is not None and (nodes or edges):

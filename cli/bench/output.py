@@ -26,7 +26,9 @@ def output_options(command: Command) -> Command:
     """`--csv FILE` and `--json`; see `Output`."""
     command = click.option("--json", "as_json", is_flag=True, help="Print the rows as a JSON list on stdout.")(command)
     kind = click.Path(path_type=Path)
-    return click.option("--csv", type=kind, metavar="FILE", help="Write the rows as CSV into this file, too.")(command)
+    return click.option("--csv", type=kind, metavar="FILE", help="Write the rows as CSV into this file as well.")(
+        command
+    )
 
 
 class Output:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import click
 
+from cli import console
 from cli.bench.options import Numbers, list_option, repeats_option
 from cli.bench.output import Output, output_options
 from cli.options import debug_option
@@ -27,7 +28,7 @@ Examples:
 
 
 @click.command("overhead", epilog=EPILOG)
-@list_option("--runs", "runs", Numbers(), "1000,10000", "Use stores with so many runs.")
+@list_option("--runs", "runs", Numbers(), "1000,10000", "Use stores with this many runs.")
 @repeats_option(3)
 @output_options
 @debug_option
@@ -38,6 +39,7 @@ def overhead(runs: tuple[int, ...], repeats: int, csv: Path | None, as_json: boo
     what a further run costs in a worker that is warm. All take turns. Memory is all that a process had.
     """
     output = Output(csv, as_json)
+    console.loading()
 
     from lipgnn.bench.overhead import bench_overhead
 

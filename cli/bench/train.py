@@ -29,7 +29,7 @@ Examples:
 
 
 @click.command("train", epilog=EPILOG)
-@list_option("--layers", "layers", Numbers(), "30", "Measure networks with so many layers.")
+@list_option("--layers", "layers", Numbers(), "30", "Measure networks with this many layers.")
 @click.option(
     "--stack",
     type=click.Choice(list(STACKS)),

@@ -22,7 +22,7 @@ Examples:
 
 @click.command("fetch", epilog=EPILOG)
 @click.argument("names", metavar="NAME...", nargs=-1, required=True)
-@click.option("--force", is_flag=True, help="Fetch a data set again that is there, and replace it.")
+@click.option("--force", is_flag=True, help="Fetch a data set again that is already there, and replace it.")
 @json_option
 @debug_option
 def fetch(names: tuple[str, ...], force: bool, as_json: bool) -> int:

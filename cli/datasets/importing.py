@@ -21,7 +21,7 @@ from cli.options import debug_option
 @click.option(
     "--columns",
     metavar="ROLE=COLUMN,…",
-    help="Say which column of a table is what, where usual names do not: id, label and split of nodes; source, target "
+    help="Say what the columns of a table are, where their names do not: id, label and split of nodes; source, target "
     "and type of edges; ignore leaves a column out.",
 )
 @click.option("--name", metavar="NAME", help="Give the data set this name.  [default: its own]")

@@ -40,7 +40,7 @@ Examples:
     metavar="FIELD",
     help="Order the runs by this field; a leading - reverses the order.  [default: the latest last]",
 )
-@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="List only the last so many.")
+@click.option("--limit", type=click.IntRange(min=1), metavar="N", help="List only the last N runs.")
 @results_option
 @json_option
 @debug_option

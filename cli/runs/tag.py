@@ -17,7 +17,7 @@ from lipgnn.results.store import Store
 @click.command("tag")
 @click.argument("reference", metavar="RUN", shell_complete=complete_runs)
 @click.argument("tags", metavar="[TAG]...", nargs=-1)
-@click.option("--name", metavar="NAME", help="Call the run so; a run that had this name before loses it.")
+@click.option("--name", metavar="NAME", help="Give the run this name; a run that had it before loses it.")
 @click.option("--remove", is_flag=True, help="Take these tags away; without any, take all tags and the name away.")
 @results_option
 @debug_option

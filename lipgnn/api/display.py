@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import html
+import shutil
 import sys
 import time
 from collections.abc import Iterable, Sequence
@@ -54,7 +55,9 @@ def shown(sheet: Figure) -> Figure:
 
 
 class StatusLine:
-    """One line that says how far a computation is: on stderr, or below the cell of a notebook.
+    """One line that says how far a computation is: on stderr, or with a bar below the cell of a notebook.
+
+    Every text takes the place of the one before, so that a cell has one line however long the computation takes.
 
     Parameters
     ----------
@@ -77,20 +80,35 @@ class StatusLine:
             sys.stderr.write("\n")
             sys.stderr.flush()
 
-    def say(self, text: str, *, at_once: bool = False) -> None:
-        """Replace the line, unless it was replaced a moment ago."""
+    def say(self, text: str, *, share: float | None = None, at_once: bool = False) -> None:
+        """Replace the line, unless it was replaced a moment ago.
+
+        Parameters
+        ----------
+        share : how much is done, from 0 to 1; None where that is unknown.
+        """
         now = time.monotonic()
         if not self.shown or (now - self._last < _PAUSE and not at_once):
             return
         self._last = now
         if self._display is None:
+            # A longer line would take two, of which one could not be written over.
+            text = text[: shutil.get_terminal_size().columns - 1]
             sys.stderr.write(f"\r{text:<{self._width}}")
             sys.stderr.flush()
             self._width = len(text)
-        elif self._handle is None:
-            self._handle = self._display({"text/plain": text}, raw=True, display_id=True)
+            return
+        content = {"text/plain": text, "text/html": _bar_html(text, share)}
+        if self._handle is None:
+            self._handle = self._display(content, raw=True, display_id=True)
         else:
-            self._handle.update({"text/plain": text}, raw=True)
+            self._handle.update(content, raw=True)
+
+
+def _bar_html(text: str, share: float | None) -> str:
+    done = "" if share is None else f' value="{share:.3f}"'
+    bar = f'<progress max="1"{done} style="width:14em;vertical-align:middle"></progress>'
+    return f'<div style="font-variant-numeric:tabular-nums">{bar} {html.escape(text)}</div>'
 
 
 def _notebook() -> Any:

@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 from lipgnn.api.display import shown
 from lipgnn.api.places import Place, store_at
+from lipgnn.errors import unknown_name
 from lipgnn.report.figures import FIGURES
 from lipgnn.report.figures.figure import sheet_of
 from lipgnn.report.request import STUDY_FIGURE, Report, ReportRequest, make_report
 from lipgnn.report.view import formats
+from lipgnn.report.view.paper import WIDE, for_paper
 
 if TYPE_CHECKING:
     import pandas
@@ -55,9 +57,22 @@ class Table:
         """Every cell with its numbers and the ids of its runs: the object of `lipgnn report --json`."""
         return formats.to_dict(self.found.table)
 
-    def to_latex(self) -> str:
-        r"""A `table` for \usepackage{booktabs}, the best in bold and the second underlined."""
-        return formats.latex(self.found.printed, self._call)
+    def to_latex(self, *, caption: str | None = None, label: str | None = None, wide: str | None = None) -> str:
+        r"""A `table` for \usepackage{booktabs}, the best in bold and the second underlined.
+
+        Parameters
+        ----------
+        caption : in place of the one that says what the numbers are, which then stands below the table.
+        label : the name for \ref, such as "tab:depth".
+        wide : "break" the columns of a wide table into blocks, or "turn" it on its side.
+
+        Raises
+        ------
+        UsageError : a label that LaTeX would not take, or another word for `wide`.
+        """
+        if wide not in (None, *WIDE):
+            raise unknown_name("form of a wide table", wide, WIDE)
+        return formats.latex(for_paper(self.found.printed, caption=caption, label=label, wide=wide), self._call)
 
     def to_markdown(self) -> str:
         """A table of pipes with its caption and notes."""

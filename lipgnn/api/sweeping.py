@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import time
 import warnings
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -25,6 +26,7 @@ from lipgnn.sweep.engines.events import Ended, Event
 from lipgnn.sweep.execute import Means, execute
 from lipgnn.sweep.prepare import Prepared, SweepRequest, prepare
 from lipgnn.sweep.run import Summary
+from lipgnn.sweep.time_left import TimeLeft, duration
 
 if TYPE_CHECKING:
     import pandas
@@ -207,16 +209,20 @@ def _computed(
 ) -> Sweep:
     total, ended, failures = len(prepared.plan.to_run), 0, {}
     summary = None
+    means = means.shared_by(total)
+    began, left = time.monotonic(), TimeLeft(prepared.plan.to_run, means.jobs)
     with StatusLine(progress) as line, contextlib.closing(execute(prepared, means)) as events:
         for event in events:
             if isinstance(event, Summary):
                 summary = event
                 continue
+            left.take(event)
             if isinstance(event, Ended):
                 ended += 1
                 if event.status == "failed":
                     failures[event.planned.run_id] = event.reason or "unknown"
-            line.say(f"{ended} of {total} runs", at_once=ended == total)
+            time_left = duration(left.seconds(time.monotonic() - began))
+            line.say(f"{ended} of {total} runs, {time_left} left", share=left.share, at_once=ended == total)
             if on_event is not None:
                 on_event(event)
     if failures:

@@ -109,7 +109,8 @@ def train(
                 told = f"Run {event.run_id}: {event.parameters:,} parameters, {event.device}"
                 line.say(f"{told}, features {event.spec.features}", at_once=True)
             else:
-                line.say(_told(event, epochs), at_once=event.epoch == epochs)
+                share = event.epoch / epochs if epochs else 1.0
+                line.say(_told(event, epochs), share=share, at_once=event.epoch == epochs)
                 if on_epoch is not None:
                     on_epoch(event)
     return Run(store.run(result["run_id"]), given if isinstance(given, Source) else None)

@@ -20,6 +20,7 @@ from lipgnn.report.table.layout import choose_layout, keep_where
 from lipgnn.report.table.papers import read_papers
 from lipgnn.report.table.values import DISTANCE, GROWTH
 from lipgnn.report.view.page import render_page
+from lipgnn.report.view.paper import for_paper
 from lipgnn.report.view.printed import Printed, as_printed, differing_words
 from lipgnn.results.archive import results_of_study
 from lipgnn.results.columns import Row
@@ -63,6 +64,7 @@ class ReportRequest:
     compare : a baseline to show differences to (see `compare`).
     published : whether numbers of papers stand beside ours; of a study, their whole table.
     bold, underline : which rank in a column is marked so: best, second or none.
+    caption, label, wide : what an author wants of the table (see `lipgnn.report.view.paper.for_paper`).
     figure : the name of a figure, or STUDY_FIGURE.
     """
 
@@ -84,6 +86,9 @@ class ReportRequest:
     published: bool = False
     bold: str = "best"
     underline: str = "second"
+    caption: str | None = None
+    label: str | None = None
+    wide: str | None = None
     figure: str | None = None
 
 
@@ -110,7 +115,9 @@ class Report:
     @cached_property
     def printed(self) -> Printed:
         """The table as it is printed."""
-        return as_printed(self.table, bold=self.request.bold, underline=self.request.underline)
+        own = self.request
+        printed = as_printed(self.table, bold=own.bold, underline=own.underline)
+        return for_paper(printed, caption=own.caption, label=own.label, wide=own.wide)
 
     @cached_property
     def panels(self) -> list[Panel]:

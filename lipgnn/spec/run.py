@@ -125,7 +125,7 @@ class RunSpec(NetworkSpec):
     )
     eval_every: int = option(_TRAINING, 1, "Epochs between evaluations.", low=1)
     epochs: int = option(_TRAINING, 1500, "The largest number of epochs.", low=1)
-    patience: int = option(_TRAINING, 100, "Stop after so many epochs without a better validation; 0 is off.", low=0)
+    patience: int = option(_TRAINING, 100, "Stop after this many epochs without a better validation; 0 is off.", low=0)
     select: str = option(
         _TRAINING,
         "val_loss",
@@ -159,7 +159,9 @@ class RunSpec(NetworkSpec):
         _PATHS, "forward", "The direction of edges in the encoder.", choices=("forward", "both")
     )
     group: str = task_option(_IMAGES, "p4", "What the network is made to respect.", catalog=SYMMETRIES)
-    reach: int = task_option(_IMAGES, 1, "Pixels look at others up to so many rows and columns away.", low=0, high=1000)
+    reach: int = task_option(
+        _IMAGES, 1, "Pixels look at others up to this many rows and columns away.", low=0, high=1000
+    )
     readout: str = task_option(_IMAGES, "max", "What is taken over the group elements.", catalog=READOUTS)
     device: str = option(_COMPUTE, "auto", "Where to compute: auto, cpu, cuda or cuda:K.")
     workers: int = option(

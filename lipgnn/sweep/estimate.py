@@ -17,7 +17,7 @@ _COUNTED = ("seconds_per_epoch", "layers", "hidden", "heads", "epochs_run", "epo
 class Paces:
     """The paces of past runs.
 
-    A run of the same data set, model and width gives seconds an epoch and layer. Where there is none, time is taken
+    A run of the same data set, model and width gives seconds per epoch and layer. Where there is none, time is taken
     to grow with layers × edges × width: by the median of the same model, else of all runs. That is a rough guess.
 
     Parameters

@@ -74,10 +74,31 @@ def test_whether_a_table_fits_is_told_by_its_longest_words(monkeypatch):
 
 
 @pytest.mark.parametrize(
-    "seconds, told", [(None, "–"), (7, "7 s"), (90, "1.5 min"), (5400, "1.5 h"), (2e5, "55.6 h"), (1e6, "12 days")]
+    "width, told", [(20, "one two-three four"), (18, "one two-three four"), (17, "one two-three …"), (5, "one …")]
 )
-def test_times_to_wait_are_in_the_unit_that_suits_them(seconds, told):
-    assert console.duration(seconds) == told
+def test_a_line_is_cut_between_words(width, told):
+    assert console.whole_words("one two-three four", width) == told
+
+
+def test_what_the_first_seconds_are_for_is_said_at_a_terminal_alone(capsys, monkeypatch):
+    console.loading()
+    assert capsys.readouterr().err == ""
+    screen = io.StringIO()
+    monkeypatch.setattr(console, "err", lambda: console.Console(file=screen, force_terminal=True))
+    console.loading()
+    assert "are being loaded" in screen.getvalue()
+
+
+@pytest.mark.parametrize("width, blocks", [(80, 1), (45, 2), (30, 3)])
+def test_a_narrow_terminal_gets_blocks_of_columns(monkeypatch, width, blocks):
+    terminal = console.Console(file=io.StringIO(), force_terminal=True, width=width, color_system=None)
+    monkeypatch.setattr(console, "out", lambda: terminal)
+    rows = [["0123456789ab", "done", 0.987654, "planted"], ["ba9876543210", "diverged", None, "cora"]]
+    console.print_table(["run", "status", "test", "data"], rows, title="Runs")
+    shown = terminal.file.getvalue()
+    assert shown.count("Runs") == 1
+    assert shown.count("0123456789ab") == shown.count("run ") == blocks
+    assert all(shown.count(word) == 1 for word in ("diverged", "0.9877", "planted"))
 
 
 def test_lines_below_a_table_are_not_broken(capsys):

@@ -1,4 +1,5 @@
 import csv
+import io
 import json
 import os
 import pty
@@ -113,6 +114,10 @@ def test_the_page_is_written_beside_the_table(invoke, results, tmp_path):
         (["--format", "text", "-o", "x"], "Text is for the terminal"),
         (["--json", "--format", "latex"], "contradict"),
         (["--figure-data"], "needs a figure"),
+        (["--label", "tab:x"], "--label is of LaTeX tables"),
+        (["--wide", "turn", "-o", "x.md"], "--wide is of LaTeX tables"),
+        (["--label", "a b", "-o", "x.tex"], "is no label of LaTeX"),
+        (["--caption", "mine", "--format", "csv"], "has no caption"),
         (["absent"], "Cannot read results from 'absent'"),
     ],
 )
@@ -120,6 +125,17 @@ def test_wrong_use_says_what_to_do(invoke, results, arguments, part):
     code, out, err = invoke("report", *arguments)
     assert (code, out) == (2, "")
     assert part in err
+
+
+def test_a_narrow_terminal_gets_blocks_of_columns_and_no_broken_number(invoke, results, monkeypatch):
+    from cli import console
+
+    terminal = console.Console(file=io.StringIO(), force_terminal=True, width=30, color_system=None)
+    monkeypatch.setattr(console, "out", lambda: terminal)
+    assert invoke("report", "--rows", "norm", "--cols", "dataset,layers")[0] == 0
+    shown = terminal.file.getvalue()
+    assert shown.count("norm") > 1 and shown.count("n = ") == 1
+    assert all(len(line) <= 30 for line in shown.splitlines() if "─" in line)
 
 
 def test_a_study_is_shown_with_its_heading_and_its_figure(invoke, root, tmp_path):
@@ -137,7 +153,7 @@ def test_a_picture_of_a_study_is_its_figure(invoke, root, tmp_path):
     source = root / "results" / "studies" / "depth.csv"
     assert invoke("report", source, "--study", "depth", "-o", "depth.svg", "--figure-data")[0] == 0
     assert b"test accuracy (%)" in (tmp_path / "depth.svg").read_bytes()
-    assert (tmp_path / "depth.csv").read_text().startswith("panel,series,layers,y,std,n\n")
+    assert (tmp_path / "depth.csv").read_text().startswith("panel,series,layers,y,std,diverged,n\n")
 
 
 def test_an_empty_store_says_how_to_begin(invoke):
@@ -220,7 +236,7 @@ def test_recorded_similarity_is_drawn_with_its_numbers(invoke, results, tmp_path
         (["profile"], b"of gradient", 2 * (3 + 5)),
         (["profile", "--value", "rank1"], b"residual to rank one", 2 * (3 + 5)),
         (["heat", "--value", "feat_mu"], b"of features", 2 * (3 + 5) * 3),
-        (["scatter"], b"of the output", 8 * 3),
+        (["scatter"], b"spread of output", 8 * 3),
     ):
         code, _, err = invoke("report", "--figure", *options, "-o", "s.svg", "--figure-data")
         assert code == 0, err

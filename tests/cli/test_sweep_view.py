@@ -1,9 +1,10 @@
 import pytest
 
-from cli.sweep_view import SweepView, differing
+from cli.sweep_view import SweepView, differing, show_summary
 from lipgnn.spec.run import RunSpec
 from lipgnn.sweep.engines.events import Ended, Progress
 from lipgnn.sweep.plan import Plan, PlannedRun
+from lipgnn.sweep.run import Summary
 
 
 @pytest.fixture
@@ -37,6 +38,36 @@ def test_off_a_terminal_every_run_is_a_line(capsys, runs):
         "[1/4] done  norm=lip seed=0  val 0.700  test 0.500  1.2 s",
         "[2/4] failed  norm=none seed=0: killed by [/x]",
     ]
+
+
+def test_a_notebook_gets_few_lines_and_all_failures(capsys, monkeypatch):
+    monkeypatch.setenv("JPY_PARENT_PID", "1")
+    many = [PlannedRun(RunSpec(seed=seed), str(seed), "to do", None) for seed in range(100)]
+    with SweepView(Plan(many, many), 2, quiet=False) as view:
+        for planned in many:
+            status = "failed" if planned.spec.seed == 41 else "done"
+            view.show(Ended(0, planned, status, "why", result(0.7)))
+    lines = capsys.readouterr().err.splitlines()
+    assert len(lines) == 21 and lines[-1].startswith("[100/100]")
+    assert any("failed" in line and line.endswith("seed=41: why") for line in lines)
+
+
+def test_what_is_left_is_told_by_estimates_and_stopping_is_told(runs):
+    asked = []
+    known = [PlannedRun(planned.spec, planned.run_id, "to do", 10.0) for planned in runs]
+    with SweepView(Plan(known, known), 2, quiet=True, stopping=lambda: bool(asked)) as view:
+        assert view._left() == (0.0, "20 s left")
+        view.show(Ended(0, known[0], "done", None, result(0.7)))
+        assert view._left()[0] == 0.25 and "best val 0.700" in view._last_words()
+        asked.append(True)
+        assert "stopping" in view._last_words() and "kept" in view._last_words()
+
+
+def test_an_interrupted_sweep_says_what_is_kept_and_how_to_go_on(capsys, tmp_path, monkeypatch):
+    monkeypatch.setattr("sys.argv", ["lipgnn", "sweep", "--layers", "2,4", "--force"])
+    show_summary(Summary(4, 1, 1, 0, 0, 3, 2.0, interrupted=True), tmp_path, None)
+    err = capsys.readouterr().err
+    assert "finished runs are kept" in err and err.endswith("lipgnn sweep --layers 2,4\n")
 
 
 def test_quiet_shows_failures_only(capsys, runs):

@@ -7,7 +7,7 @@ from typing import Any
 
 from lipgnn.report.figures.canvas import Canvas
 from lipgnn.report.figures.figure import Figure
-from lipgnn.report.figures.panel import Panel, Point, Series, full_labels, panels_by_column
+from lipgnn.report.figures.panel import Panel, Point, Series, panels_by_column
 from lipgnn.report.figures.style import look
 from lipgnn.report.table.cells import Cell, Table
 from lipgnn.report.table.values import scale_of
@@ -18,10 +18,11 @@ from lipgnn.results.rows import Results
 class Box(Figure):
     """A box for every row, in a panel for every column; the x of a point is what its run is averaged over by."""
 
-    captions = ((None, "Every run, with median and quartiles."),)
+    same_height = True
+    captions = ((None, "Every run is a dot. The box spans the quartiles, and its line is the median."),)
 
     def panels(self, table: Table, results: Results, value: str) -> list[Panel]:
-        return panels_by_column(table, value, _points, full_labels)
+        return panels_by_column(table, value, _points)
 
     def draw(self, canvas: Canvas, panels: Sequence[Panel]) -> None:
         scale = scale_of(canvas.value)
@@ -36,7 +37,9 @@ class Box(Figure):
             crowded = len(names) > 4 or max(map(len, names)) > 8
             axes.set_xticks(range(1, len(names) + 1), names, rotation=30 if crowded else 0)
             axes.grid(visible=False, axis="x")
+            axes.set_xlabel(", ".join(panel.fields))
         canvas.name_side(canvas.axis())
+        canvas.explain()
 
     def row(self, panel: Panel, series: Series, point: Point) -> dict[str, Any]:
         return {"series": series.label, "run": point.x, "y": point.y, "std": point.std}

@@ -10,7 +10,7 @@ from typing import Any
 from lipgnn.errors import DataError, UsageError, unknown_name
 from lipgnn.report.figures.canvas import Canvas
 from lipgnn.report.figures.figure import Figure
-from lipgnn.report.figures.panel import Panel, Point, Series, full_labels, means_by_epoch, panels_by_column
+from lipgnn.report.figures.panel import Panel, Point, Series, means_by_epoch, panels_by_column
 from lipgnn.report.figures.style import look
 from lipgnn.report.table.cells import Cell, Table
 from lipgnn.report.table.values import scale_of
@@ -25,16 +25,25 @@ _LOOK = partial(look, marker=False)
 class Curve(Figure):
     """Epochs along the axis: a panel for every column, in it a series for every row."""
 
-    captions = ((None, "Mean by epoch over the runs that reached it; the band is one sample standard deviation."),)
+    captions = (
+        (
+            None,
+            "The mean by epoch is over the runs that reached it. Shades are one sample standard deviation either way.",
+        ),
+    )
 
     def panels(self, table: Table, results: Results, value: str) -> list[Panel]:
         if value not in LOGGED:
             raise unknown_name("value of a curve", value, LOGGED)
-        return panels_by_column(table, value, lambda cell: _points(cell, results, value), full_labels)
+        return panels_by_column(table, value, lambda cell: _points(cell, results, value))
 
     def draw(self, canvas: Canvas, panels: Sequence[Panel]) -> None:
+        from matplotlib.ticker import MaxNLocator
+
         scale = scale_of(canvas.value)
         canvas.lines(panels, "epoch", lambda y: scale * y, _LOOK)
+        for axes in canvas.places:
+            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         canvas.name_side(canvas.axis())
         canvas.legend(_LOOK)
 

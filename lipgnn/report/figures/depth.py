@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
@@ -9,7 +10,7 @@ from typing import Any
 from lipgnn.errors import UsageError
 from lipgnn.report.figures.canvas import Canvas
 from lipgnn.report.figures.figure import Figure
-from lipgnn.report.figures.panel import Panel, Point, Series, drawable, label, labels, with_metric
+from lipgnn.report.figures.panel import Panel, Point, Series, drawable, labels, shown_fields, titles, with_metric
 from lipgnn.report.figures.style import look
 from lipgnn.report.table.cells import Cell, Key, Table
 from lipgnn.report.table.values import scale_of
@@ -23,7 +24,9 @@ class Depth(Figure):
     """Layers along the axis: a panel for every column without its layers, in it a series for every row."""
 
     same_height = True
-    captions = ((None, "Mean against depth; the band is one sample standard deviation to either side."),)
+    captions = (
+        (None, "The mean against the number of layers. Shades or bars are one sample standard deviation either way."),
+    )
 
     def panels(self, table: Table, results: Results, value: str) -> list[Panel]:
         cols = table.layout.cols
@@ -38,12 +41,14 @@ class Depth(Figure):
                     key = _without(col, place)
                     found[key][row].append(point)
                     metrics[key][table.cells[row, col].metric] = None
-        names, series = _without(cols, place), labels(table.layout.rows, table.row_keys)
+        named, series = titles(_without(cols, place), list(found)), labels(table.layout.rows, table.row_keys)
+        fields = shown_fields(table.layout.rows, table.row_keys)
         return drawable(
             [
                 Panel(
-                    with_metric(label(names, key), table, value, metrics[key]),
+                    with_metric(named[key], table, value, metrics[key]),
                     [Series(series[row], sorted(points, key=lambda p: p.x)) for row, points in rows.items()],
+                    fields=fields,
                 )
                 for key, rows in found.items()
             ]
@@ -51,7 +56,7 @@ class Depth(Figure):
 
     def draw(self, canvas: Canvas, panels: Sequence[Panel]) -> None:
         scale = scale_of(canvas.value)
-        canvas.lines(panels, "layers", lambda y: scale * y, look)
+        canvas.lines(panels, "layers", lambda y: scale * y, look, beside=True)
         by_panel = [sorted({point.x for series in panel.series for point in series.points}) for panel in panels]
         # Logarithmic in all panels where they are in one.
         far = any(depths[-1] > _FAR * depths[0] > 0 for depths in by_panel)
@@ -65,14 +70,15 @@ class Depth(Figure):
         canvas.legend(look)
 
     def row(self, panel: Panel, series: Series, point: Point) -> dict[str, Any]:
-        return {"series": series.label, "layers": point.x, "y": point.y, "std": point.std}
+        y = None if math.isnan(point.y) else point.y
+        return {"series": series.label, "layers": point.x, "y": y, "std": point.std, "diverged": point.diverged}
 
 
 def _point(cell: Cell | None, layers: int) -> Point | None:
     # A mean of those alone that came to what it counts would look better than it is.
-    if cell is None or cell.mean is None or cell.never:
+    if cell is None or cell.never or (cell.mean is None and not cell.diverged):
         return None
-    return Point(layers, cell.mean, cell.std, cell.n)
+    return Point(layers, math.nan if cell.mean is None else cell.mean, cell.std, cell.n, cell.diverged)
 
 
 def _without(key: tuple, place: int) -> tuple:

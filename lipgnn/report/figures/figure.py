@@ -24,12 +24,12 @@ class Figure(Protocol):
     ----------
     needs : what runs must have recorded for it, one of RECORDS (see `lipgnn.results.recordings`); None where their
         results and logs are enough.
-    same_height : whether all panels have one vertical axis.
+    same_height : whether all panels have one vertical axis; None where they have it if each fills enough of it.
     captions : what a page (--html) shows of it: values, None being that of the table, each with a sentence below.
     """
 
     needs: str | None = None
-    same_height: bool = False
+    same_height: bool | None = None
     captions: Sequence[tuple[str | None, str]] = ()
 
     def default_value(self, records: Sequence[str]) -> str | None:
@@ -85,6 +85,8 @@ def sheet_of(figure: Figure, panels: Sequence[Panel], value: str, metrics: Colle
     with in_print(type(figure).__name__.lower()):
         canvas = Canvas(panels, value, metrics, same_height=figure.same_height)
         figure.draw(canvas, panels)
+        if figure.same_height is None:
+            canvas.share_heights()
         return canvas.sheet
 
 

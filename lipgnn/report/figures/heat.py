@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lipgnn.report.figures.canvas import Canvas
 from lipgnn.report.figures.figure import Figure
-from lipgnn.report.figures.panel import Panel, Point, Series, drawable, label, means_by_epoch
+from lipgnn.report.figures.panel import Panel, Point, Series, drawable, means_by_epoch, titles
 from lipgnn.report.recorded import first_layer, first_recorded, logarithms_of
 from lipgnn.report.table.cells import Cell, Table
 from lipgnn.results.rows import Results
@@ -26,6 +26,7 @@ class Heat(Figure):
     """
 
     needs = "gradients"
+    same_height = False
 
     def default_value(self, records: Sequence[str]) -> str:
         return first_recorded(records, self.needs)
@@ -33,8 +34,9 @@ class Heat(Figure):
     def panels(self, table: Table, results: Results, value: str) -> list[Panel]:
         names = (*table.layout.rows, *table.layout.cols)
         places = [(row, col) for col in table.col_keys for row in table.row_keys if (row, col) in table.cells]
+        named = titles(names, [(*row, *col) for row, col in places])
         return drawable(
-            [Panel(label(names, (*row, *col)), _layers(table.cells[row, col], results, value)) for row, col in places]
+            [Panel(named[(*row, *col)], _layers(table.cells[row, col], results, value)) for row, col in places]
         )
 
     def draw(self, canvas: Canvas, panels: Sequence[Panel]) -> None:

@@ -10,7 +10,7 @@ from typing import Any
 from lipgnn.catalog import WALKERS
 from lipgnn.report.figures.canvas import Canvas
 from lipgnn.report.figures.figure import Figure
-from lipgnn.report.figures.panel import Panel, Point, Series, drawable, labels
+from lipgnn.report.figures.panel import Panel, Point, Series, drawable, labels, shown_fields, titles
 from lipgnn.report.figures.style import look
 from lipgnn.report.recorded import measures_by_horizon
 from lipgnn.report.table.cells import Cell, Table
@@ -39,11 +39,13 @@ class Horizon(Figure):
         return "choice_accuracy"
 
     def panels(self, table: Table, results: Results, value: str) -> list[Panel]:
-        rows, cols = labels(table.layout.rows, table.row_keys), labels(table.layout.cols, table.col_keys)
+        rows, cols = labels(table.layout.rows, table.row_keys), titles(table.layout.cols, table.col_keys)
+        fields = shown_fields(table.layout.rows, table.row_keys)
         panels = []
         for col in table.col_keys:
             cells = {rows[row]: table.cells[row, col] for row in table.row_keys if (row, col) in table.cells}
-            panels.append(Panel(cols[col], list(_series(cells, results, value))))
+            left_out = sum(cell.diverged for cell in cells.values())
+            panels.append(Panel(cols[col], list(_series(cells, results, value)), fields=fields, left_out=left_out))
         return drawable(panels)
 
     def draw(self, canvas: Canvas, panels: Sequence[Panel]) -> None:
@@ -54,9 +56,12 @@ class Horizon(Figure):
             return _of_uniform(walker) if walker in UNIFORM else look(index)
 
         scale = scale_of(canvas.value)
-        canvas.lines(panels, "steps of the walk", lambda y: scale * y, looks)
-        for axes in canvas.places:
+        canvas.lines(panels, "steps of the walk", lambda y: scale * y, looks, beside=True)
+        for axes, panel in zip(canvas.places, panels, strict=True):
+            steps = sorted({point.x for series in panel.series for point in series.points})
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            if len(steps) == 1:
+                axes.set_xticks(steps)
             axes.set_ylim(bottom=0)
         canvas.name_side(canvas.axis())
         canvas.legend(looks)

@@ -9,7 +9,7 @@ from typing import Any
 
 from lipgnn.report.figures.canvas import Canvas
 from lipgnn.report.figures.figure import Figure
-from lipgnn.report.figures.panel import Panel, Point, Series, full_labels, means_by_epoch, panels_by_column
+from lipgnn.report.figures.panel import Panel, Point, Series, means_by_epoch, panels_by_column
 from lipgnn.report.figures.style import look, use_decades
 from lipgnn.report.recorded import first_recorded, logarithms_of
 from lipgnn.report.table.cells import Cell, Table
@@ -31,10 +31,10 @@ class Largest(Figure):
         return first_recorded(records, self.needs)
 
     def panels(self, table: Table, results: Results, value: str) -> list[Panel]:
-        return panels_by_column(table, value, lambda cell: _points(cell, results, value), full_labels)
+        return panels_by_column(table, value, lambda cell: _points(cell, results, value), diverged_drawn=True)
 
     def draw(self, canvas: Canvas, panels: Sequence[Panel]) -> None:
-        canvas.lines(panels, "epoch", lambda logarithm: 10**logarithm, _LOOK)
+        canvas.lines(panels, "epoch", lambda logarithm: 10**logarithm, _LOOK, "± one deviation of log10")
         for axes in canvas.places:
             use_decades(axes, "y")
         canvas.name_side(f"{canvas.axis()},\nlargest over layers")

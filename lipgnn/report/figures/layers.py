@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lipgnn.report.figures.canvas import content_of
-from lipgnn.report.figures.style import COLOURS, HEIGHT, LINES, WIDTH, in_print
+from lipgnn.report.figures.style import COLOURS, HEIGHT, LINES, WIDTH, in_print, use_decades
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -14,10 +14,18 @@ if TYPE_CHECKING:
 
 # Title, whether its axis is logarithmic, and what is drawn: a column of a profile and what it is called.
 PANELS = (
-    ("gradient", True, {"grad_norm": "length", "grad_mu": "similarity μ", "weight_grad": "of weights, length"}),
-    ("similarity", True, {"feat_ratio": "μ over length", "mad": "distance of neighbours"}),
-    ("rank", False, {"rank": "numerical", "effective_rank": "effective"}),
-    ("residual to rank one", True, {"rank1_residual": "residual"}),
+    (
+        "gradient",
+        True,
+        {"grad_norm": "length", "grad_mu": "spread over nodes, μ", "weight_grad": "length, of weights"},
+    ),
+    (
+        "difference between nodes (0: alike)",
+        True,
+        {"feat_ratio": "spread over length, μ/‖X‖", "mad": "distance of neighbours"},
+    ),
+    ("rank of the features", False, {"rank": "numerical", "effective_rank": "effective"}),
+    ("residual to rank one (0: nodes alike)", True, {"rank1_residual": "residual"}),
 )
 
 
@@ -51,7 +59,7 @@ def layers_sheet(rows: Sequence[Mapping[str, Any]], title: str) -> Figure:
 
 
 def _draw_curves(axes: Axes, rows: Sequence[Mapping[str, Any]], curves: Mapping[str, str], *, decades: bool) -> None:
-    from matplotlib.ticker import LogLocator, MaxNLocator, NullFormatter
+    from matplotlib.ticker import MaxNLocator
 
     for index, (column, label) in enumerate(curves.items()):
         points = [(row["layer"], row[column]) for row in rows if row[column] is not None]
@@ -61,12 +69,7 @@ def _draw_curves(axes: Axes, rows: Sequence[Mapping[str, Any]], curves: Mapping[
         axes.plot(xs, ys, label=label, color=COLOURS[index], linestyle=LINES[index])
     axes.xaxis.set_major_locator(MaxNLocator(integer=True))
     if decades:
-        axes.set_yscale("log")
-        low, high = axes.get_ylim()
-        axes.yaxis.set_major_locator(LogLocator(subs=(1.0,) if high > 100 * low else (1.0, 2.0, 5.0)))
-        # Written without formulas, which this style does not set.
-        axes.yaxis.set_major_formatter(lambda number, _: f"{number:g}")
-        axes.yaxis.set_minor_formatter(NullFormatter())
+        use_decades(axes, "y")
     else:
         axes.set_ylim(bottom=0)
     axes.legend()

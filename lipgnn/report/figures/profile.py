@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 from lipgnn.report.figures.canvas import Canvas
 from lipgnn.report.figures.figure import Figure
-from lipgnn.report.figures.panel import Panel, Point, Series, labels, panels_by_column
+from lipgnn.report.figures.panel import Panel, Point, Series, panels_by_column
 from lipgnn.report.figures.style import look, use_decades
 from lipgnn.report.recorded import first_layer, first_recorded, logarithms_of
 from lipgnn.report.table.cells import Cell, Table
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 # The line says when.
 _LOOK = partial(look, line="-")
+_SHADES = 2
 _WHEN = (("start of training", "--"), ("end of training", "-"))
 
 
@@ -52,12 +53,16 @@ class Profile(Figure):
 
     needs = "similarity"
     captions = (
-        ("grad_mu", "How much the gradient differs between nodes. It should be of one size at all layers."),
-        ("feat_mu", "How much features differ between nodes."),
+        (
+            "grad_mu",
+            "This is how much the gradient differs between nodes, by layer. It should be of one size at all layers. "
+            "It is small where all nodes get the same gradient.",
+        ),
+        ("feat_mu", "This is how much features differ between nodes, by layer. It is small where nodes are alike."),
         (
             "rank1",
-            "The share of the features that is not one row a component. Falling to zero, it says that nodes become "
-            "one.",
+            "This is the share of the features that differs between the nodes of a component, by layer. Where it falls "
+            "to zero, all nodes have become alike.",
         ),
     )
 
@@ -65,13 +70,19 @@ class Profile(Figure):
         return first_recorded(records, self.needs)
 
     def panels(self, table: Table, results: Results, value: str) -> list[Panel]:
-        return panels_by_column(table, value, lambda cell: _courses(cell, results, value), labels)
+        return panels_by_column(table, value, lambda cell: _courses(cell, results, value), diverged_drawn=True)
 
     def draw(self, canvas: Canvas, panels: Sequence[Panel]) -> None:
-        """The start of training dashed, its end solid, and between the least and the greatest of all epochs a shade."""
+        """The start of training dashed, its end solid, and between the least and the greatest of all epochs a shade.
+
+        More than two series have no shades: these lie over each other, and nobody could tell whose they are.
+        """
         from matplotlib.lines import Line2D
+        from matplotlib.patches import Patch
         from matplotlib.ticker import MaxNLocator
 
+        changed = _any_changed(panels)
+        shaded = changed and len(canvas.labels) <= _SHADES
         for axes, panel in zip(canvas.places, panels, strict=True):
             axes.set_xlabel("layer")
             axes.xaxis.set_major_locator(MaxNLocator(integer=True))
@@ -83,12 +94,15 @@ class Profile(Figure):
                 axes.plot(xs, start, color=style["color"], linestyle="--", linewidth=0.9)
                 # As many markers as can be told apart, at other layers in every series.
                 axes.plot(xs, end, markevery=(number, max(len(xs) // 6, 1)), **style)
-                low, high = [10**point.low for point in series.points], [10**point.high for point in series.points]
-                axes.fill_between(xs, low, high, color=style["color"], alpha=0.12, linewidth=0)
+                if shaded:
+                    low, high = [10**point.low for point in series.points], [10**point.high for point in series.points]
+                    axes.fill_between(xs, low, high, color=style["color"], alpha=0.12, linewidth=0)
             use_decades(axes, "y")
         canvas.name_side(canvas.axis())
-        when = _WHEN if _any_changed(panels) else ()
-        canvas.legend(_LOOK, [Line2D([], [], label=label, color="#666666", linestyle=line) for label, line in when])
+        when = _WHEN if changed else ()
+        further = [Line2D([], [], label=label, color="#666666", linestyle=line) for label, line in when]
+        further += [Patch(color="#666666", alpha=0.25, label="least to greatest of all epochs")] if shaded else []
+        canvas.legend(_LOOK, further)
 
     def row(self, panel: Panel, series: Series, point: Course) -> dict[str, Any]:
         found = {"start": point.start, "end": point.y, "low": point.low, "high": point.high}
@@ -111,7 +125,7 @@ def _courses(cell: Cell, results: Results, value: str) -> list[Course]:
     for layer, numbers in sorted(found.items()):
         start, end, low, high = map(mean, zip(*numbers, strict=True))
         if math.isfinite(start) or math.isfinite(end):
-            courses.append(Course(layer, end, None, len(numbers), start, low, high))
+            courses.append(Course(layer, end, None, len(numbers), start=start, low=low, high=high))
     return courses
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from lipgnn.report.figures.canvas import Canvas
 from lipgnn.report.figures.figure import Figure, draw, sheet_of
-from lipgnn.report.figures.panel import Panel, Point, Series, labels, panels_by_column
+from lipgnn.report.figures.panel import Panel, Point, Series, panels_by_column
 from lipgnn.report.figures.style import look
 from lipgnn.report.recorded import shares_of
 from lipgnn.report.table.cells import Cell, Table
@@ -36,7 +36,7 @@ class Reach(Figure):
         return REACH[0]
 
     def panels(self, table: Table, results: Results, value: str) -> list[Panel]:
-        return panels_by_column(table, value, lambda cell: _points(cell, results), labels)
+        return panels_by_column(table, value, lambda cell: _points(cell, results))
 
     def draw(self, canvas: Canvas, panels: Sequence[Panel]) -> None:
         from matplotlib.ticker import MaxNLocator

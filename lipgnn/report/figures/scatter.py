@@ -9,7 +9,7 @@ from typing import Any
 
 from lipgnn.report.figures.canvas import Canvas
 from lipgnn.report.figures.figure import Figure
-from lipgnn.report.figures.panel import Panel, Point, Series, drawable, labels, with_metric
+from lipgnn.report.figures.panel import Panel, Point, Series, drawable, labels, shown_fields, titles, with_metric
 from lipgnn.report.figures.style import look, use_decades
 from lipgnn.report.recorded import logarithms_of
 from lipgnn.report.table.cells import Cell, Table
@@ -17,7 +17,7 @@ from lipgnn.report.table.values import scale_of
 from lipgnn.results.rows import Results
 
 # At the ends of the stack: what lies along the logarithmic axes.
-_ENDS = {"feat_mu": "μ of the output", "grad_mu": "μ of the first layer's gradient"}
+_ENDS = {"feat_mu": "spread of output, μ", "grad_mu": "spread of first gradient, μ"}
 _LOOK = partial(look, line="none")
 
 
@@ -29,18 +29,22 @@ class Scatter(Figure):
     """
 
     needs = "similarity"
+    same_height = False
     captions = (
         (
             None,
-            "Every run as a dot: its result, and how much output and first gradient differ between nodes at its end.",
+            "Every run is a dot: its result, and how much its output and the gradient of its first layer differ "
+            "between nodes at its end.",
         ),
     )
 
     def panels(self, table: Table, results: Results, value: str) -> list[Panel]:
-        rows, cols = labels(table.layout.rows, table.row_keys), labels(table.layout.cols, table.col_keys)
+        rows, cols = labels(table.layout.rows, table.row_keys), titles(table.layout.cols, table.col_keys)
+        fields = shown_fields(table.layout.rows, table.row_keys)
         found = {place: _ends(cell, results, value) for place, cell in table.cells.items()}
         panels = []
         for col in table.col_keys:
+            left_out = sum(cell.diverged for (_, of), cell in table.cells.items() if of == col)
             for axes in (("feat_mu", value), ("grad_mu", value), ("feat_mu", "grad_mu")):
                 series = []
                 for row in table.row_keys:
@@ -48,7 +52,8 @@ class Scatter(Figure):
                     points = [Point(x, y) for x, y in dots if math.isfinite(x) and math.isfinite(y)]
                     series += [Series(rows[row], points)] if points else []
                 title = with_metric(cols[col], table, axes[1], table.metrics_by_column[col])
-                panels.append(Panel(title, series, axes))
+                # A run that is not drawn is in none of the three, and counts once.
+                panels.append(Panel(title, series, axes, fields, left_out if axes == ("feat_mu", value) else 0))
         return drawable(panels)
 
     def draw(self, canvas: Canvas, panels: Sequence[Panel]) -> None:

@@ -8,7 +8,7 @@ from typing import Any
 
 from lipgnn.report.figures.canvas import Canvas
 from lipgnn.report.figures.figure import Figure
-from lipgnn.report.figures.panel import Panel, Point, Series, drawable, labels, with_metric
+from lipgnn.report.figures.panel import Panel, Point, Series, drawable, labels, shown_fields, titles, with_metric
 from lipgnn.report.figures.style import look
 from lipgnn.report.table.cells import Cell, Key, Table
 from lipgnn.report.table.statistics import mean
@@ -38,8 +38,9 @@ class Size(Figure):
         by_kind: dict[Key, list[Key]] = defaultdict(list)
         for row in table.row_keys:
             by_kind[tuple(row[place] for place in kept)].append(row)
-        names = labels([table.layout.rows[place] for place in kept], list(by_kind)) if kept else {(): "all"}
-        cols = labels(table.layout.cols, table.col_keys)
+        own = [table.layout.rows[place] for place in kept]
+        names = labels(own, list(by_kind)) if kept else {(): "all"}
+        fields, cols = shown_fields(own, list(by_kind)), titles(table.layout.cols, table.col_keys)
         panels = []
         for col in table.col_keys:
             series = []
@@ -47,14 +48,14 @@ class Size(Figure):
                 points = [self._point(table.cells.get((row, col))) for row in rows]
                 series.append(Series(names[kind], sorted(filter(None, points), key=lambda point: point.x)))
             title = with_metric(cols[col], table, value, table.metrics_by_column[col])
-            panels.append(Panel(title, [one for one in series if one.points]))
+            panels.append(Panel(title, [one for one in series if one.points], fields=fields))
         return drawable(panels)
 
     def _point(self, cell: Cell | None) -> Point | None:
         if cell is None or cell.mean is None or cell.never:
             return None
         costs = [run[self.column] for run in cell.runs if run[self.column] is not None]
-        return Point(mean(costs), cell.mean, cell.std, cell.n) if costs else None
+        return Point(mean(costs), cell.mean, cell.std, cell.n, cell.diverged) if costs else None
 
     def draw(self, canvas: Canvas, panels: Sequence[Panel]) -> None:
         from matplotlib.ticker import MaxNLocator

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import importlib.util
+import math
 import os
 import sys
 import warnings
@@ -40,12 +41,17 @@ _STYLE = {
     "pdf.fonttype": 42,
 }
 _SIMILARITY = {
-    "grad_mu": "similarity μ of gradient",
+    "grad_mu": "spread of gradient over nodes, μ",
     "grad_norm": "norm of gradient",
-    "feat_mu": "similarity μ of features",
+    "feat_mu": "spread of features over nodes, μ",
     "feat_norm": "norm of features",
-    "rank1": "residual to rank one",
+    "rank1": "residual to rank one (0: nodes alike)",
 }
+
+# Decades between which powers of ten are enough to read an axis, and below which 1, 2 and 5 are too few.
+_ENOUGH, _FEW = 2.0, 0.6
+# An axis has at most so many numbers; the decades from one to the next are one of these.
+_MOST_TICKS, _STEPS = 7, (1, 2, 5, 10, 20, 50, 100, 200)
 
 
 @contextlib.contextmanager
@@ -120,15 +126,42 @@ def axis_words(value: str, metrics: Collection[str]) -> str:
 
 def use_decades(axes: Axes, place: str) -> None:
     """Make an axis, x or y, logarithmic, its numbers written without formulas, which this style does not set."""
-    from matplotlib.ticker import LogLocator, NullFormatter
+    from matplotlib.ticker import Locator, NullFormatter, NullLocator
+
+    class Decades(Locator):
+        """Asked when the figure is drawn, when its axes have their limits."""
+
+        def __call__(self) -> list[float]:
+            return self.tick_values(*self.axis.get_view_interval())
+
+        def tick_values(self, low: float, high: float) -> list[float]:
+            return decades(low, high)
 
     axes.set(**{f"{place}scale": "log"})
     axis = {"x": axes.xaxis, "y": axes.yaxis}[place]
-    low, high = axis.get_view_interval()
-    subs = (1.0,) if high > 100 * low else (1.0, 2.0, 5.0) if high > 4 * low else tuple(range(1, 10))
-    axis.set_major_locator(LogLocator(subs=subs))
+    axis.set_major_locator(Decades())
     axis.set_major_formatter(lambda number, _: _short(number))
+    axis.set_minor_locator(NullLocator())
     axis.set_minor_formatter(NullFormatter())
+
+
+def decades(low: float, high: float) -> list[float]:
+    """Round numbers between two positive ones: powers of ten, where they are far apart those of every k-th decade.
+
+    Less than two decades have 1, 2 and 5 times a power of ten, and less than half of one has all multiples.
+    """
+    if not 0 < low < high:
+        return []
+    first, last = math.log10(low), math.log10(high)
+    span = last - first
+    if span < _ENOUGH:
+        factors = (1, 2, 5) if span > _FEW else range(1, 10)
+        powers = range(math.floor(first), math.floor(last) + 1)
+        ticks = [float(f"{factor}e{power}") for power in powers for factor in factors]
+    else:
+        step = next(step for step in _STEPS if span / step <= _MOST_TICKS)
+        ticks = [float(f"1e{power}") for power in range(step * math.ceil(first / step), math.floor(last) + 1, step)]
+    return [tick for tick in ticks if low <= tick <= high]
 
 
 def _short(number: float) -> str:

@@ -10,7 +10,7 @@ from typing import Any
 
 from lipgnn.report.figures.canvas import Canvas
 from lipgnn.report.figures.figure import Figure
-from lipgnn.report.figures.panel import Panel, Point, Series, labels, panels_by_column
+from lipgnn.report.figures.panel import Panel, Point, Series, panels_by_column
 from lipgnn.report.figures.style import look, use_decades
 from lipgnn.report.recorded import course_of
 from lipgnn.report.table.cells import Cell, Table
@@ -37,7 +37,7 @@ class Traffic(Figure):
         return TRAFFIC[0]
 
     def panels(self, table: Table, results: Results, value: str) -> list[Panel]:
-        panels = panels_by_column(table, value, lambda cell: _points(cell, results), labels)
+        panels = panels_by_column(table, value, lambda cell: _points(cell, results))
         return [part for panel in panels for part in _both(panel)]
 
     def draw(self, canvas: Canvas, panels: Sequence[Panel]) -> None:
@@ -68,7 +68,9 @@ def _both(panel: Panel) -> list[Panel]:
         sent = [replace(point, x=point.x[1]) for point in one.points if point.x[1] > 0]
         series[_SENT].append(Series(one.label, sent))
     axes = [(along, TRAFFIC[0]) for along, found in series.items() if any(one.points for one in found)]
-    return [Panel(panel.title, [one for one in series[each[0]] if one.points], each) for each in axes]
+    parts = [replace(panel, series=[one for one in series[each[0]] if one.points], axes=each) for each in axes]
+    # A run that is not drawn is so in both, and counts once.
+    return [parts[0], *(replace(part, left_out=0) for part in parts[1:])]
 
 
 def _points(cell: Cell, results: Results) -> list[Point]:

@@ -12,6 +12,7 @@ from typing import Any
 
 from lipgnn.files import to_csv_text, to_json
 from lipgnn.report.table.cells import Table
+from lipgnn.report.view.paper import BREAK, TURN, blocks
 from lipgnn.report.view.printed import MINUS, Entry, Printed, plain
 
 _LATEX = {
@@ -44,16 +45,27 @@ def markdown(printed: Printed) -> str:
 
 
 def latex(printed: Printed, command: str = "") -> str:
-    r"""A `table` for \usepackage{booktabs}.
+    r"""A `table` for \usepackage{booktabs}, with the label and the form that it is to have (see `for_paper`).
 
     Parameters
     ----------
     command : the command that makes it, put into a comment.
     """
-    labels = len(printed.row_fields)
-    lines = [f"% {plain(command)}", r"% needs \usepackage{booktabs}", r"\begin{table}", r"\centering"]
+    turned = printed.wide == TURN
+    kind = "sidewaystable" if turned else "table"
+    packages = r"\usepackage{booktabs}" + (r" and \usepackage{rotating}" if turned else "")
+    lines = [f"% {plain(command)}", f"% needs {packages}", rf"\begin{{{kind}}}", r"\centering"]
     lines += [rf"\caption{{{_latex(printed.caption)}}}"]
-    lines += [rf"\begin{{tabular}}{{{'l' * labels}{'c' * printed.width}}}", r"\toprule"]
+    lines += [rf"\label{{{printed.label}}}"] if printed.label else []
+    parts = blocks(printed) if printed.wide == BREAK else [printed]
+    lines.append("\n\\par\\medskip\n".join(map(_tabular, parts)))
+    lines += [rf"\par\smallskip{{\footnotesize {_latex(note)}}}" for note in printed.notes]
+    return "\n".join([*lines, rf"\end{{{kind}}}", ""])
+
+
+def _tabular(printed: Printed) -> str:
+    labels = len(printed.row_fields)
+    lines = [rf"\begin{{tabular}}{{{'l' * labels}{'c' * printed.width}}}", r"\toprule"]
     for level, header in enumerate(printed.headers):
         last = level == len(printed.headers) - 1
         names = [_latex(name) if last else "" for name in printed.row_fields]
@@ -64,9 +76,7 @@ def latex(printed: Printed, command: str = "") -> str:
     lines += [
         " & ".join([*map(_latex, names), *map(_latex_entry, entries)]) + r" \\" for names, entries in printed.rows
     ]
-    lines += [r"\bottomrule", r"\end{tabular}"]
-    lines += [rf"\par\smallskip{{\footnotesize {_latex(note)}}}" for note in printed.notes]
-    return "\n".join([*lines, r"\end{table}", ""])
+    return "\n".join([*lines, r"\bottomrule", r"\end{tabular}"])
 
 
 def html_table(printed: Printed) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import html
 import json
+import re
 from collections.abc import Iterable, Sequence
 from importlib import resources
 from typing import Any
@@ -22,11 +23,24 @@ from lipgnn.results.run import Run
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.sources import command_for
 
+# A figure may shrink to this share of its size.
+_SMALLEST = 0.7
 # More panels than these are no figure any more; --figure draws them all the same.
 MOST_PANELS = 12
 
+_TABLE = """<h2>Table</h2>
+<p>Every number is a mean over runs. The best of a column is in bold and the second is underlined, among the rows of
+the same data. A click on the name of a column sorts the rows by it.</p>"""
+_FIGURES = """<h2>Figures</h2>
+<p>These figures are drawn from the runs of the table. A wide figure scrolls to the side.</p>"""
 _LAYERS = """<h2>Layers</h2>
-<p>Of what the runs recorded (<code>--record</code>); <code>lipgnn diagnose RUN</code> says more of a run.</p>"""
+<p>These figures show what the runs recorded of every layer (<code>--record</code>). <code>lipgnn diagnose RUN</code>
+says more of a single run.</p>"""
+_TROUBLE = """<h2>Diverged and failed runs</h2>
+<p>These runs are excluded from all means. A run has diverged when one of its numbers was no longer finite, and it
+has failed when it ended with an error. The command computes the run again.</p>"""
+_CELLS = """<h2>Behind every cell</h2>
+<p>Each line is a cell of the table. A click opens it and shows its options and its runs with their commands.</p>"""
 
 _UNREADABLE = (OSError, ValueError, TypeError, KeyError, LipgnnError)
 
@@ -38,11 +52,13 @@ def render_page(table: Table, printed: Printed, results: Results, command: str) 
     ----------
     command : the command that makes the page, shown on it.
     """
-    title = f"lipgnn report: {_escape(heading_of(table.layout.value, table.metrics))}"
+    title = _escape(title_of(table))
     sections = [
         f"<h1>{title}</h1>",
-        f"<p>{len(results.rows)} runs read. Made by <code>{_escape(command)}</code> (lipgnn {lipgnn.__version__}).</p>",
+        f"<p>This is a report of {len(results.rows)} training runs, made by lipgnn {lipgnn.__version__} with the "
+        f"command <code>{_escape(command)}</code>.</p>",
         *(f"<p>{_escape(note)}</p>" for note in results.notes),
+        _TABLE,
         f'<div class="wide">{html_table(printed)}</div>',
         _figures(table, results, recorded=False),
         _figures(table, results, recorded=True),
@@ -51,6 +67,15 @@ def render_page(table: Table, printed: Printed, results: Results, command: str) 
     ]
     template = resources.files("lipgnn.report.view").joinpath("page.html").read_text(encoding="utf-8")
     return template.replace("{title}", title).replace("{body}", "\n".join(filter(None, sections))).encode()
+
+
+def title_of(table: Table) -> str:
+    """What a page shows: the number, by which fields, and of which data where it is all the same."""
+    fields = [*table.layout.rows, *table.layout.cols]
+    data = {run["dataset"] for cell in table.cells.values() for run in cell.runs}
+    title = heading_of(table.layout.value, table.metrics)
+    title = f"{title[0].upper()}{title[1:]}" + (f" by {' and '.join(fields)}" if fields else "")
+    return f"{title} on {data.pop()}" if len(data) == 1 and "dataset" not in fields else title
 
 
 def _figures(table: Table, results: Results, *, recorded: bool) -> str:
@@ -68,13 +93,17 @@ def _figures(table: Table, results: Results, *, recorded: bool) -> str:
                 continue
             if len(panels) <= MOST_PANELS:
                 pictures.append(_figure(draw(figure, panels, drawn, "svg", table.metrics), caption))
-    head = [_LAYERS] if recorded else ["<h2>Figures</h2>"]
+    head = [_LAYERS if recorded else _FIGURES]
     return "\n".join([*head, *pictures]) if pictures else ""
 
 
 def _figure(svg: bytes, caption: str) -> str:
+    """A figure that scrolls to the side where it would become too small to read."""
     text = svg.decode()
-    return f"<figure>{text[text.index('<svg') :]}<figcaption>{caption}</figcaption></figure>"
+    text = text[text.index("<svg") :]
+    least = _SMALLEST * float(re.search(r'width="([\d.]+)pt"', text)[1])
+    text = text.replace("<svg", f'<svg style="min-width:{least:.0f}pt"', 1)
+    return f'<figure><div class="wide">{text}</div><figcaption>{caption}</figcaption></figure>'
 
 
 def _trouble(results: Results) -> str:
@@ -84,11 +113,11 @@ def _trouble(results: Results) -> str:
         if row["status"] == "diverged":
             run = results.run(row["run_id"])
             reason = (run.result() or {}).get("diverged_at") if run else None
-            rows.append((row["run_id"], "diverged", reason or "", row["command"]))
+            rows.append((row["run_id"], "diverged", f"not finite: {reason}" if reason else "", row["command"]))
     rows += [(run.id, "failed", _reason(run), _command(run)) for run in results.failures()]
     if not rows:
         return ""
-    return "<h2>Diverged and failed runs</h2>\n" + _plain_table(("run", "status", "reason", "command"), rows)
+    return f"{_TROUBLE}\n{_plain_table(('run', 'status', 'reason', 'command'), rows)}"
 
 
 def _reason(run: Run) -> str:
@@ -103,12 +132,14 @@ def _command(run: Run) -> str:
     """The command of a run that has no result to say it."""
     try:
         return command_for(RunSpec.from_mapping(json.loads(run.spec_path.read_bytes())["spec"]))
+    except FileNotFoundError:
+        return "unknown, because the run failed before its options were written"
     except _UNREADABLE as error:
         return f"spec.json cannot be read: {error}"
 
 
 def _cells(table: Table) -> str:
-    parts = ["<h2>Behind every cell</h2>"]
+    parts = [_CELLS]
     for row in table.row_keys:
         for col in table.col_keys:
             if cell := table.cells.get((row, col)):
@@ -135,7 +166,12 @@ def _run(run: Row, value: str) -> tuple[Any, ...]:
 
 def _plain_table(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
     head = "".join(f"<th>{_escape(name)}</th>" for name in names)
-    body = "\n".join(f"<tr>{''.join(f'<td>{_escape(value)}</td>' for value in row)}</tr>" for row in rows)
+    # Words are broken into lines, and numbers are not.
+    kinds = [' class="words"' if name in ("reason", "command") else "" for name in names]
+    body = "\n".join(
+        f"<tr>{''.join(f'<td{kind}>{_escape(value)}</td>' for kind, value in zip(kinds, row, strict=True))}</tr>"
+        for row in rows
+    )
     return f'<div class="wide"><table><thead><tr>{head}</tr></thead>\n<tbody>\n{body}\n</tbody></table></div>'
 
 

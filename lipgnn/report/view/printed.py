@@ -46,6 +46,7 @@ class Printed:
     rows : labels and entries.
     caption : what the numbers are.
     notes : what else a reader must know, a sentence each.
+    label, wide : of LaTeX alone (see `lipgnn.report.view.paper`).
     """
 
     row_fields: tuple[str, ...]
@@ -53,6 +54,8 @@ class Printed:
     rows: list[tuple[tuple[str, ...], list[Entry]]]
     caption: str
     notes: list[str]
+    label: str | None = None
+    wide: str | None = None
 
     @property
     def width(self) -> int:
@@ -260,16 +263,16 @@ def differing_words(table: Table) -> str | None:
     )
 
 
-def _runs(count: int) -> str:
-    return "1 run" if count == 1 else f"{count} runs"
+def _runs(count: int, kind: str = "") -> str:
+    return f"1 {kind}run is" if count == 1 else f"{count} {kind}runs are"
 
 
 def _notes(table: Table) -> list[str]:
     notes = [differing] if (differing := differing_words(table)) else []
     if diverged := sum(cell.diverged for cell in table.cells.values()):
-        notes.append(f"{_runs(diverged)} diverged and {'is' if diverged == 1 else 'are'} in no mean.")
+        notes.append(f"{_runs(diverged, 'diverged ')} excluded from the means.")
     if never := sum(cell.never for cell in table.cells.values()):
-        notes.append(f"{_runs(never)} never came to it and {'is' if never == 1 else 'are'} in no mean.")
+        notes.append(f"{_runs(never)} excluded from the means for never having reached it.")
     notes += [f"Steps of a walk: {horizon_words(name)}." for name in _horizons(table)]
     if table.baseline is not None:
         notes.append(

@@ -23,6 +23,10 @@ def test_the_line_is_on_stderr_if_asked_for(capsys, monkeypatch):
         line.say("second", at_once=True)
     captured = capsys.readouterr()
     assert (captured.out, captured.err) == ("", "\rfirst line\rsecond    \n")
+    monkeypatch.setenv("COLUMNS", "20")
+    with display.StatusLine(True) as line:
+        line.say("a line that is far too long for it", at_once=True)
+    assert capsys.readouterr().err == "\ra line that is far \n"
     with display.StatusLine() as line:
         line.say("nobody looks", at_once=True)
     assert capsys.readouterr().err == ""
@@ -32,11 +36,12 @@ def test_the_line_is_on_stderr_if_asked_for(capsys, monkeypatch):
 
 @pytest.mark.parametrize("kernel", [True, False])
 def test_in_a_notebook_the_line_is_below_the_cell(monkeypatch, capsys, kernel):
-    shown = []
+    shown, drawn = [], []
 
     class Handle:
         def update(self, content, raw):
             shown.append(content["text/plain"])
+            drawn.append(content["text/html"])
 
     def show(content, raw, display_id):
         shown.append(content["text/plain"])
@@ -49,5 +54,7 @@ def test_in_a_notebook_the_line_is_below_the_cell(monkeypatch, capsys, kernel):
     monkeypatch.setitem(sys.modules, "IPython.display", own)
     with display.StatusLine() as line:
         line.say("one", at_once=True)
-        line.say("two", at_once=True)
-    assert shown == (["one", "two"] if kernel else []) and capsys.readouterr().err == ""
+        line.say("two <b>", share=0.25, at_once=True)
+    if kernel:
+        assert 'value="0.250"' in drawn[0] and "two &lt;b&gt;" in drawn[0]
+    assert shown == (["one", "two <b>"] if kernel else []) and capsys.readouterr().err == ""

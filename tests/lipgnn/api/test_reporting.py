@@ -34,6 +34,10 @@ def test_a_table_in_every_form(rows, invoke):
     assert len(list(csv.reader(io.StringIO(table.to_csv())))) == 5
     latex = table.to_latex()
     assert r"\textbf{60.5 $\pm$ 0.7}" in latex and latex.startswith("% lipgnn.report(rows=('norm',), cols=('layers',))")
+    own = table.to_latex(caption="Depth & norm", label="tab:depth", wide="turn")
+    assert r"\caption{Depth \& norm}" in own and r"\label{tab:depth}" in own and r"\begin{sidewaystable}" in own
+    with pytest.raises(UsageError, match="form of a wide table 'wider'"):
+        table.to_latex(wide="wider")
     assert table._repr_html_() == table.to_html() and "accuracy" in table.caption
     assert repr(table) == table.to_markdown() and isinstance(table.notes, list)
 

@@ -1,3 +1,5 @@
+import math
+
 import pytest
 
 from lipgnn.errors import UsageError
@@ -29,8 +31,21 @@ def test_depth_puts_layers_along_the_axis(runs):
         "layers": 4,
         "y": first.y,
         "std": first.std,
+        "diverged": 0,
         "n": 2,
     }
+    assert panels[0].fields == ("norm",)
+
+
+def test_depths_at_which_runs_diverged_are_marked(runs, texts):
+    lost = {"status": "diverged", "test_score": None}
+    runs = [run | (lost if run["layers"] == 30 and (run["norm"], run["seed"]) != ("lip", 0) else {}) for run in runs]
+    panels = panels_of(runs)
+    none, lip = (series.points[-1] for series in panels[0].series)
+    assert math.isnan(none.y) and (none.n, none.diverged) == (0, 2)
+    assert (lip.y, lip.n, lip.diverged) == (0.3, 1, 1)
+    assert [row["y"] for row in rows_of(DEPTH, panels)][1] is None
+    assert {"all runs diverged", "some runs diverged"} <= set(texts("depth", panels, "test_score"))
 
 
 def test_depth_without_layers_says_what_to_do(runs):

@@ -16,7 +16,7 @@ STARTS = {"png": b"\x89PNG", "svg": b"<?xml", "pdf": b"%PDF"}
 @pytest.fixture
 def data():
     """Panels that every figure can draw: a course is a point, labels are layers, and both axes have a name."""
-    points = [Course(2, 0.7, 0.01, 3, 0.1, 0.0, 0.9), Course(30, 0.6, None, 1, 0.2, 0.1, 0.8)]
+    points = [Course(2, 0.7, 0.01, 3, 0, 0.1, 0.0, 0.9), Course(30, 0.6, None, 1, 0, 0.2, 0.1, 0.8)]
     series = [Series("1", points), Series("2", points[:1])]
     return [Panel(f"panel {number}", series, ("feat_mu", "test_score")) for number in range(4)]
 
@@ -68,7 +68,7 @@ def test_what_a_figure_does_not_say_is_the_plain_case(panels):
                 axes.set_xlabel(canvas.axis())
 
     toy = Toy()
-    assert (toy.needs, toy.same_height, tuple(toy.captions)) == (None, False, ())
+    assert (toy.needs, toy.same_height, tuple(toy.captions)) == (None, None, ())
     assert toy.default_value(("gradients",)) is None
     assert b"validation accuracy (%)" in draw(toy, toy.panels(None, None, ""), "val_score", "svg", ["accuracy"])
     assert rows_of(toy, [Panel("p", [Series("s", [Point(1, 0.5, None, 2)])])]) == [

@@ -25,7 +25,7 @@ def panels_from(source, value="weight_norm"):
 
 def test_heat_has_a_panel_for_every_cell_and_a_series_for_every_layer(recorded):
     panels = panels_from(recorded.root)
-    assert [panel.title for panel in panels] == ["none, cora", "lip, cora"]
+    assert [panel.title for panel in panels] == ["norm none", "norm lip"]
     assert [series.label for series in panels[0].series] == ["1", "2", "3"]
     for panel, base in zip(panels, (10, 1), strict=True):
         for layer, series in enumerate(panel.series, start=1):
@@ -39,7 +39,7 @@ def test_heat_has_a_panel_for_every_cell_and_a_series_for_every_layer(recorded):
 def test_every_point_is_a_row(recorded):
     first = rows_of(HEAT, panels_from(recorded.root))[0]
     assert first == {
-        "panel": "none, cora",
+        "panel": "norm none",
         "layer": "1",
         "epoch": 1,
         "log10": pytest.approx(1),
@@ -138,4 +138,4 @@ def test_a_heat_map_of_similarity_begins_at_layer_0(monkeypatch, texts):
     columns = [Series(str(layer), [Point(0, 1.0), Point(1, 2.0)]) for layer in (0, 1, 2)]
     shown = texts("heat", [Panel("none", columns)], "feat_mu")
     assert extents == [(-0.5, 1.5, -0.5, 2.5)]
-    assert "log10 similarity μ of features" in shown
+    assert "log10 spread of features over nodes, μ" in shown

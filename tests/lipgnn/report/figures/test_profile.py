@@ -76,8 +76,8 @@ def test_a_run_that_recorded_nothing_is_named_with_what_to_do(similar_runs, simi
 
 def courses():
     """A series whose end is not known in the first layer, and one that is known in a single layer."""
-    first = [Course(0, math.nan, None, 2, -3.0, -3.0, 1.0), Course(1, 1.0, None, 2, 0.5, 0.0, 2.0)]
-    return [Panel("gat, cora", [Series("relu", first), Series("tanh", [Course(1, 0.0, None, 1, 0.0, 0.0, 0.0)])])]
+    first = [Course(0, math.nan, None, 2, 0, -3.0, -3.0, 1.0), Course(1, 1.0, None, 2, 0, 0.5, 0.0, 2.0)]
+    return [Panel("gat, cora", [Series("relu", first), Series("tanh", [Course(1, 0.0, None, 1, 0, 0.0, 0.0, 0.0)])])]
 
 
 def test_a_profile_draws_the_start_dashed_the_end_solid_and_the_range_shaded(monkeypatch, texts):
@@ -102,17 +102,18 @@ def test_a_profile_draws_the_start_dashed_the_end_solid_and_the_range_shaded(mon
     for text in (
         "gat, cora",
         "layer",
-        "similarity μ of gradient",
+        "spread of gradient over nodes, μ",
         "relu",
         "tanh",
         "start of training",
         "end of training",
+        "least to greatest of all epochs",
     ):
         assert text in shown
 
 
 def test_a_profile_of_a_single_moment_names_no_start_and_no_end_and_counts_layers_in_whole_numbers(texts):
-    once = [Course(layer, -1.0, None, 2, -1.0, -1.0, -1.0) for layer in range(4)]
+    once = [Course(layer, -1.0, None, 2, 0, -1.0, -1.0, -1.0) for layer in range(4)]
     shown = texts("profile", [Panel("gat", [Series("relu", once)])], "grad_mu")
     assert "relu" in shown
     assert not any("training" in text for text in shown)

@@ -71,6 +71,6 @@ def test_a_scatter_plot_names_the_axes_of_every_panel(texts):
     other = [Series("none", [Point(-3.0, 4.0)])]
     panels = [Panel("cora", dots, ("feat_mu", "test_score")), Panel("cora", other, ("feat_mu", "grad_mu"))]
     shown = texts("scatter", panels, "test_score")
-    for text in ("test accuracy (%)", "μ of the output", "μ of the first layer's gradient", "identity"):
+    for text in ("test accuracy (%)", "spread of output, μ", "spread of first gradient, μ", "identity"):
         assert text in shown
     assert "100" in shown and "70" in shown

@@ -1,6 +1,9 @@
+import math
+from itertools import pairwise
+
 import pytest
 
-from lipgnn.report.figures.style import COLOURS, LINES, MARKERS, axis_words, in_print, look, use_decades
+from lipgnn.report.figures.style import COLOURS, LINES, MARKERS, axis_words, decades, in_print, look, use_decades
 from lipgnn.results.recordings import RECORDS
 
 
@@ -26,7 +29,8 @@ def test_a_series_may_go_without_marker_or_with_another_line():
         ("last_test_score", ["a metric of its own"], "last test a metric of its own (%)"),
         ("val_loss", ["accuracy"], "validation loss"),
         ("weight_max", [], "largest entry of weight gradient"),
-        ("rank1", [], "residual to rank one"),
+        ("rank1", [], "residual to rank one (0: nodes alike)"),
+        ("grad_mu", [], "spread of gradient over nodes, μ"),
     ],
 )
 def test_an_axis_is_named_in_words(value, metrics, words):
@@ -39,10 +43,33 @@ def test_all_that_is_recorded_has_words_of_its_own():
 
 
 @pytest.mark.parametrize(
+    "low, high, ticks",
+    [
+        (1e-23, 1e19, [1e-20, 1e-10, 1.0, 1e10]),
+        (2e-4, 3e2, [1e-3, 1e-2, 0.1, 1.0, 10.0, 100.0]),
+        (0.3, 3, [0.5, 1.0, 2.0]),
+        (0.5, 0.8, [0.5, 0.6, 0.7, 0.8]),
+        (0.0, 1.0, []),
+    ],
+)
+def test_ticks_are_round_numbers_within_the_axis_and_one_is_among_them(low, high, ticks):
+    assert decades(low, high) == ticks
+
+
+@pytest.mark.parametrize("span", [*range(2, 60, 3), 300])
+@pytest.mark.parametrize("first", [-30.3, -7.0, 0.4])
+def test_there_are_neither_too_few_ticks_nor_too_many(first, span):
+    ticks = decades(10.0**first, 10.0 ** (first + span))
+    assert 2 <= len(ticks) <= 8
+    steps = {round(math.log10(b) - math.log10(a)) for a, b in pairwise(ticks)}
+    assert len(steps) == 1
+
+
+@pytest.mark.parametrize(
     "low, high, labels",
     [
         (1e-3, 10, {"0.001", "0.01", "1"}),
-        (1e-7, 1e5, {"1e-7", "1e5"}),
+        (1e-7, 1e5, {"1e-6", "1", "1e4"}),
         (0.3, 3, {"0.5", "1", "2"}),
         (0.5, 0.8, {"0.6", "0.7"}),
     ],

@@ -12,6 +12,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from lipgnn.report.view.formats import csv_table, html_table, latex, markdown, to_csv, to_dict
+from lipgnn.report.view.paper import WIDE, for_paper
 from lipgnn.report.view.printed import Entry, Printed, as_printed, plain
 
 
@@ -29,7 +30,7 @@ def test_markdown(table):
         "\n"
         "test accuracy in %; mean ± sample standard deviation over seed 0, 1, 2; n = 3 unless stated.\n"
         "\n"
-        "5 runs diverged and are in no mean.\n"
+        "5 diverged runs are excluded from the means.\n"
     )
 
 
@@ -51,8 +52,11 @@ def test_latex(full_table):
 @pytest.mark.parametrize("which", ["table", "full_table", "foreign_table"])
 def test_latex_compiles(which, request, tmp_path):
     program = shutil.which("pdflatex") or shutil.which("tectonic")
-    body = latex(as_printed(request.getfixturevalue(which)), "lipgnn report")
-    document = f"\\documentclass{{article}}\\usepackage{{booktabs}}\\begin{{document}}\n{body}\\end{{document}}\n"
+    printed = as_printed(request.getfixturevalue(which))
+    forms = [for_paper(printed, caption="A & B", label=f"tab:{wide}", wide=wide) for wide in (None, *WIDE)]
+    body = "".join(latex(form, "lipgnn report") for form in forms)
+    packages = "\\usepackage{booktabs}\\usepackage{rotating}"
+    document = f"\\documentclass{{article}}{packages}\\begin{{document}}\n{body}\\end{{document}}\n"
     (tmp_path / "table.tex").write_text(document)
     options = ["-interaction=nonstopmode", "-halt-on-error"] if program.endswith("pdflatex") else []
     done = subprocess.run([program, *options, "table.tex"], cwd=tmp_path, capture_output=True, timeout=120)

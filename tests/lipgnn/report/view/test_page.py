@@ -8,7 +8,7 @@ import pytest
 
 from lipgnn.report.table.cells import build_table
 from lipgnn.report.table.layout import Layout
-from lipgnn.report.view.page import MOST_PANELS, render_page
+from lipgnn.report.view.page import MOST_PANELS, render_page, title_of
 from lipgnn.report.view.printed import as_printed
 from lipgnn.results.rows import Results, read_results
 from lipgnn.spec.run import RunSpec
@@ -73,7 +73,7 @@ def test_the_page_holds_table_figures_troubles_and_commands(page):
     parser.feed(page)
     assert ["norm", "layers 2", "layers 30"] in parser.rows
     assert ["none", "60.3 ± 0.7", "57.0, n = 1, 1 diverged"] in parser.rows
-    assert any(row[1:3] == ["diverged", "gradient of layer 24"] for row in parser.rows)
+    assert any(row[1:3] == ["diverged", "not finite: gradient of layer 24"] for row in parser.rows)
     command = "lipgnn train --dataset cora --model gat --layers 99"
     (failed,) = (row for row in parser.rows if row[0] == "0123456789ab")
     assert failed[1:3] == ["failed", f"MemoryError {ATTACK} (epoch 7)"]
@@ -82,6 +82,29 @@ def test_the_page_holds_table_figures_troubles_and_commands(page):
     assert page.count("<svg") == 3
     assert page.count("<details>") == 6
     assert "lr=0.005" in page
+    # Every part says what it is.
+    assert page.count("<h2>") == 4 and len(re.findall(r"</h2>\n<p>[A-Z]", page)) == 4
+    # A figure may scroll, and does not become smaller than can be read.
+    assert page.count('<div class="wide"><svg style="min-width:') == 3
+
+
+def test_a_run_that_failed_before_it_wrote_its_options_has_no_command(store):
+    (store / "runs" / "0123456789ab" / "spec.json").unlink()
+    results = read_results([store])
+    table = build_table(results.rows, Layout(rows=("norm",), cols=("layers",)))
+    assert "failed before its options were written" in render_page(table, as_printed(table), results, "").decode()
+
+
+@pytest.mark.parametrize(
+    "rows, cols, title",
+    [
+        (("norm",), ("dataset", "layers"), "Test accuracy by norm and dataset and layers"),
+        (("norm",), (), "Test accuracy by norm on cora"),
+    ],
+)
+def test_the_title_says_what_is_shown(result_row, rows, cols, title):
+    table = build_table([result_row(norm=norm) for norm in ("none", "lip")], Layout(rows=rows, cols=cols))
+    assert title_of(table) == title
 
 
 def test_the_page_asks_nothing_of_the_network_and_runs_nothing_foreign(page):
@@ -122,7 +145,7 @@ def test_layers_are_drawn_where_all_runs_have_recorded_them(result_row, write_st
     text = render_page(table, as_printed(table), results, "lipgnn report").decode()
     section = text[text.index("<h2>Layers</h2>") :]
     assert section.count("<figure>") == 4
-    assert "not one row a component" in section and "Every run as a dot" in section
+    assert "all nodes have become alike" in section and "Every run is a dot" in section
 
 
 def test_an_unreadable_failure_is_told_not_hidden(store):
@@ -160,7 +183,7 @@ def norms(dom):
 def test_a_browser_shows_the_page_and_sorts_its_table(page, browser):
     dom = browser(page, "--dump-dom")
     assert norms(dom) == ["none", "lip", "pair"]
-    assert "<title>lipgnn report: test accuracy</title>" in dom
+    assert "<title>Test accuracy by norm and layers on cora</title>" in dom
     click = "<script>document.querySelectorAll('table')[0].querySelectorAll('thead th')[1].click()</script>"
     assert norms(browser(page + click, "--dump-dom")) == ["none", "pair", "lip"]
     assert norms(browser(page + click + click, "--dump-dom")) == ["lip", "pair", "none"]

@@ -27,7 +27,7 @@ def test_a_table_is_printed_as_papers_do(table):
     assert printed.caption == (
         "test accuracy in %; mean ± sample standard deviation over seed 0, 1, 2; n = 3 unless stated."
     )
-    assert printed.notes == ["5 runs diverged and are in no mean."]
+    assert printed.notes == ["5 diverged runs are excluded from the means."]
 
 
 def test_published_numbers_and_differences_have_their_own_columns(full_table):
@@ -149,7 +149,7 @@ def test_a_mean_of_those_alone_that_came_to_it_is_said_and_never_marked(result_r
         "pair": ("never (3)", None, ""),
         "layer": ("60.00 ± 10.00", "underline", ""),
     }
-    assert printed.notes == ["4 runs never came to it and are in no mean."]
+    assert printed.notes == ["4 runs are excluded from the means for never having reached it."]
 
 
 @pytest.fixture
