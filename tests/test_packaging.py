@@ -102,7 +102,7 @@ def test_the_wheel_has_the_rows_of_studies_and_their_recordings(outside, tmp_pat
     run = {"cwd": tmp_path, "capture_output": True, "text": True}
     kept = subprocess.run([programs / "lipgnn", "report", "--study", "missing", "--published", "--json"], **run)
     assert kept.returncode == 0, kept.stderr
-    assert "The archived rows are those that ship with lipgnn." in kept.stderr
+    assert "The rows are those that ship with lipgnn." in kept.stderr
     ours = subprocess.run(
         [programs / "lipgnn", "report", "--study", "missing", "--published", "--json"], **{**run, "cwd": ROOT}
     )

@@ -89,7 +89,7 @@ def results_of_study(
     Parameters
     ----------
     results : a folder of results: the archived rows of the study, and the runs of the store that are its own. Where the
-        folder has no archived rows of it, those that ship with the program take their place, and a note says so.
+        folder has neither, the rows that ship with the program take their place, and a note says so.
     sources : stores and CSV files to read instead.
 
     Raises
@@ -114,22 +114,18 @@ def results_of_study(
 
 
 def _archived_and_stored(study: Study, results: Path) -> Results:
-    """Archived rows first: they are those that the pages show."""
+    """Archived rows first: they are those that the pages show. Where a folder has none at all, those that ship."""
     path, kept = archive_path(results, study.name), kept_folder() / f"{study.name}.csv"
-    if os.path.exists(path):
-        archived = read_results([path])
-    elif os.path.exists(kept):
-        archived = read_results([kept])
-        archived.notes.append("The archived rows are those that ship with lipgnn.")
-    else:
-        archived = Results([], [], [])
-    if next(Store(results).finished(), None) is None:
-        return archived
-    stored = read_results([results])
+    archived = read_results([path]) if os.path.exists(path) else Results([], [], [])
+    stored = read_results([results]) if next(Store(results).finished(), None) else Results([], [], [])
     keys = {_key(row) for row in archived.rows}
     own = {key for choice in study.choices() for key in choice.identities()}
     further = [row for row in stored.rows if _key(row) not in keys and identity(row) in own]
-    return Results([*archived.rows, *further], stored.stores, [*archived.notes, *stored.notes], archived.files)
+    if archived.rows or further or not os.path.exists(kept):
+        return Results([*archived.rows, *further], stored.stores, [*archived.notes, *stored.notes], archived.files)
+    shipped = read_results([kept])
+    shipped.notes.append("The rows are those that ship with lipgnn.")
+    return shipped
 
 
 def _key(row: Row) -> tuple:
