@@ -124,12 +124,11 @@ def command(
     request = SubjectRequest(reference, init is not None, given, config, preset, state)
     if path_length is not None and not paths:
         raise UsageError("--path-length is of single paths.", "Say how many: --paths 10")
-    store = Store(results)
     console.loading()
     if over:
-        show_epochs(over_epochs(reference, store), table, figure, as_json=as_json)
+        show_epochs(over_epochs(reference, Store(results)), table, figure, as_json=as_json)
         return 0
-    subject = request.subject(store, os.environ)
+    subject = request.subject(Store(results), os.environ)
 
     from lipgnn.diagnose.diagnosis import diagnose
 

@@ -131,8 +131,7 @@ def command(
         return _take_part(resolved.spec, Store(results), orders)
     if verbose:
         show_sources(resolved)
-    orders["log"] = log
-    result = _run(resolved, Store(results), orders, quiet=quiet, verbose=verbose, labels=labels)
+    result = _run(resolved, Store(results), {**orders, "log": log}, quiet=quiet, verbose=verbose, labels=labels)
     if as_json:
         console.print_json(result)
     else:

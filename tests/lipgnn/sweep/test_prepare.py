@@ -57,7 +57,7 @@ def test_a_plan_that_is_only_shown_has_the_other_scales(tmp_path):
     request = SweepRequest(tmp_path, {"dataset": ["texas"]}, study="missing", scale="small")
     shown = prepare(request, {}, only_shown=True)
     assert {planned.state for planned in shown.plan.runs} == {"no data"}
-    assert list(shown.other_scales) == ["paper"]
+    assert list(shown.other_scales) == ["decide", "paper"]
     assert {spec.dataset for spec in specs(shown.other_scales["paper"].runs)} == {"texas"}
     assert list(tmp_path.iterdir()) == []
 
