@@ -62,7 +62,7 @@ class ReportRequest:
     where : conditions `key=value,…`, which replace those of the study for the same keys.
     sort : the order of the rows (see `sort_rows`).
     compare : a baseline to show differences to (see `compare`).
-    published : whether numbers of papers stand beside ours; of a study, their whole table.
+    published : whether numbers of papers stand beside ours; of a study without conditions, their whole table.
     bold, underline : which rank in a column is marked so: best, second or none.
     caption, label, wide : what an author wants of the table (see `lipgnn.report.view.paper.for_paper`).
     figure : the name of a figure, or STUDY_FIGURE.
@@ -167,7 +167,8 @@ def make_report(request: ReportRequest) -> Report:
         papers = of_study.get("papers", ("",))
         known = [number for number in read_papers() if number.paper.startswith(papers)]
         table = add_published(table, known)
-        table = complete_published(table, known) if request.study is not None else table
+        whole = request.study is not None and not request.where
+        table = complete_published(table, known) if whole else table
     if options["sort"]:
         table = sort_rows(table, options["sort"])
     # A picture has no lines below it.

@@ -89,6 +89,8 @@ def test_beside_a_study_stand_the_numbers_of_its_papers_alone(report, result_row
         ("gcn", "initial", "none", "none", "citeseer", 32): 0.734,
         ("gcn", "initial", "none", "none", "pubmed", 16): 0.803,
     }
+    restricted = cells_of(report(study="deep", published=True, where=("dataset=cora",)))
+    assert {place[-2] for place in restricted} == {"cora"}, "conditions hold for published numbers too"
 
 
 def test_figures_of_a_study_are_of_what_it_records(report, result_row, write_store, tmp_path):
