@@ -23,7 +23,7 @@ from cli.options import (
     tag_option,
 )
 from cli.signals import StopRequest
-from cli.sweep_pack import pack_run, unpack_run
+from cli.sweep_pack import hand_on
 from cli.sweep_plan import show_plan
 from cli.sweep_view import STOPPING, SweepView, show_summary
 from lipgnn.catalog import cautions, installed_trackers
@@ -143,10 +143,8 @@ def command(
     **given: Any,
 ) -> int:
     """Run a grid across depths, norms, models, data sets and seeds."""
-    if pack:
-        return pack_run(pack, results)
-    if unpack:
-        return unpack_run(unpack, results, force=given["force"])
+    if pack or unpack:
+        return hand_on(pack, unpack, results, force=given["force"])
     states = tuple(word for item in retry for word in item.split(","))
     means, which = Means(**_taken(Means, given)), _taken(SweepRequest, given)
     # What is left are the options of a run.

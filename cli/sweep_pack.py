@@ -6,9 +6,22 @@ from pathlib import Path
 
 from cli import console
 from cli.options import results_words
+from lipgnn.errors import UsageError
 from lipgnn.results.packing import SUFFIX, pack, unpack
 from lipgnn.results.store import Store
 from lipgnn.spec.sources import command_for
+
+
+def hand_on(packed: str | None, unpacked: Path | None, results: Path, *, force: bool) -> int:
+    """Pack a run of a store, or unpack one into it.
+
+    Raises
+    ------
+    UsageError : both are asked for.
+    """
+    if packed and unpacked:
+        raise UsageError("--pack and --unpack are two steps, in two places.", "Give one of them.")
+    return pack_run(packed, results) if packed else unpack_run(unpacked, results, force=force)
 
 
 def pack_run(reference: str, results: Path) -> int:

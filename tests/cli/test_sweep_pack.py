@@ -25,3 +25,8 @@ def test_a_file_that_is_none_is_refused_in_one_sentence(invoke, tmp_path):
     code, _, err = invoke("sweep", "--unpack", tmp_path / "no.zip")
     assert code == 4 and "is no packed run" in err
     assert invoke("sweep", "--unpack", tmp_path / "absent.zip")[0] == 4
+
+
+def test_packing_and_unpacking_are_two_commands(invoke):
+    code, _, err = invoke("sweep", "--pack", "3f2a", "--unpack", "3f2a.run.zip")
+    assert code == 2 and "two steps" in err
