@@ -9,10 +9,13 @@ A study may be a plain grid (see lipgnn.spec.grid). One with scales has more tab
     rows = ["model", "norm"]
     [fixed]                     # also [grid] and [zip]: common to all parts
     epochs = 200
+    [block.wide.fixed]          # tables that several parts share, by a name of their own
+    hidden = 64
     [[small]]                   # one or several parts a scale, laid over what is common
     [small.grid]
     layers = [2, 4]
     [[paper]]
+    blocks = ["wide"]           # laid over what is common before the part's own tables, in this order
     [paper.grid]
     layers = [2, 4, 8, 16]
     [protocol.authors]          # options that go together, chosen by --protocol; the first is the default
@@ -52,7 +55,7 @@ REPORT = {
     "figure_value": False,
     "papers": True,
 }
-_KEYS = ("title", "preset", "record", "report", "protocol", *TABLES, *SCALES)
+_KEYS = ("title", "preset", "record", "report", "protocol", "block", *TABLES, *SCALES)
 
 
 @dataclass(frozen=True, eq=False)
@@ -205,7 +208,10 @@ def study_of(name: str, content: Mapping[str, Any]) -> Study:
         if key not in _KEYS:
             raise unknown_name(f"key in {place}", key, _KEYS)
     common = grid_of({key: content[key] for key in TABLES if key in content}, place)
-    parts = {scale: _parts(content[scale], common, f"[[{scale}]] of {place}") for scale in SCALES if scale in content}
+    blocks = {key: _block(key, tables, place) for key, tables in _table(content, "block", place).items()}
+    parts = {
+        scale: _parts(content[scale], common, blocks, f"[[{scale}]] of {place}") for scale in SCALES if scale in content
+    }
     protocols, values = {}, {}
     for protocol, options in _table(content, "protocol", place).items():
         protocols[protocol], value = _protocol(protocol, options, place)
@@ -222,11 +228,27 @@ def study_of(name: str, content: Mapping[str, Any]) -> Study:
     )
 
 
-def _parts(content: Any, common: Grid, place: str) -> list[Grid]:
+def _block(name: str, tables: Any, place: str) -> Grid:
+    if not isinstance(tables, dict):
+        raise UsageError(f"Block {name!r} of {place} is no table.", f"Write [block.{name}.fixed] on a line of its own.")
+    return grid_of(tables, f"block {name!r} of {place}")
+
+
+def _parts(content: Any, common: Grid, blocks: Mapping[str, Grid], place: str) -> list[Grid]:
     if not isinstance(content, list) or not content or not all(isinstance(part, dict) for part in content):
         scale = place.partition("]]")[0].removeprefix("[[")
         raise UsageError(f"{place} is no list of parts.", f"Write [[{scale}]] on a line of its own for each.")
-    return [common.overlaid(grid_of(part, place)) for part in content]
+    return [_part(dict(part), common, blocks, place) for part in content]
+
+
+def _part(tables: dict[str, Any], common: Grid, blocks: Mapping[str, Grid], place: str) -> Grid:
+    """What is common, under the blocks that a part names, under its own tables."""
+    grid = common
+    for name in _texts("blocks", tables.pop("blocks", []), place):
+        if name not in blocks:
+            raise unknown_name(f"block in {place}", name, blocks)
+        grid = grid.overlaid(blocks[name])
+    return grid.overlaid(grid_of(tables, place))
 
 
 def _protocol(name: str, options: Any, place: str) -> tuple[dict[str, Any], str | None]:

@@ -7,7 +7,8 @@ from lipgnn.report.table.layout import Layout
 from lipgnn.report.table.papers import read_papers
 from lipgnn.results.recordings import RECORDS
 from lipgnn.spec.run import RunSpec
-from lipgnn.spec.study import SCALES, identity, read_study, study_names, study_of
+from lipgnn.spec.study import FOLDER, SCALES, identity, read_study, study_names, study_of
+from lipgnn.spec.toml import read_toml
 
 CONTENT = {
     "title": "A trial",
@@ -43,6 +44,45 @@ def test_the_parts_of_a_scale_are_laid_over_what_is_common(study):
     assert {r.epochs for r in small} == {9}
     paper = runs(study.choose("paper"))
     assert (len(paper), {r.epochs for r in paper}) == (2 * 3 * 2 * 3, {99})
+
+
+def test_blocks_lie_between_what_is_common_and_a_part():
+    blocks = {
+        "wide": {"fixed": {"hidden": 64, "epochs": 5}},
+        "pairs": {"zip": {"model": ["gcn", "gat"], "norm": ["none", "lip"]}, "fixed": {"hidden": 16}},
+    }
+    own = {"grid": {"layers": [2, 4]}, "fixed": {"lr": 0.5}}
+    parts = [{"blocks": ["wide", "pairs"], **own}, {"blocks": "wide", **own, "fixed": {"hidden": 8}}, own]
+    both, one, none = (
+        runs(study_of("trial", {**CONTENT, "block": blocks, "small": [part], "paper": [own]}).choose())
+        for part in parts
+    )
+    written_out = {"zip": blocks["pairs"]["zip"], **own, "fixed": {"hidden": 16, "epochs": 5, "lr": 0.5}}
+    assert both == runs(study_of("trial", {**CONTENT, "small": [written_out]}).choose())
+    assert {(run.hidden, run.epochs) for run in one} == {(8, 5)}
+    assert {run.epochs for run in none} == {9}
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"block": {"wide": 5}}, "Block 'wide' of study 'trial' is no table"),
+        ({"block": {"wide": {"fixed": {"hiden": 5}}}}, "Unknown option of a sweep 'hiden'"),
+        ({"block": {"wide": {"fix": {}}}}, "Unknown table in block 'wide' of study 'trial' 'fix'"),
+        ({"block": {"wide": {}}, "small": [{"blocks": ["wyde"]}]}, "Unknown block in .* 'wyde'"),
+        ({"small": [{"blocks": [5]}]}, "'blocks' in .* must be a text, got 5"),
+    ],
+)
+def test_a_block_that_cannot_be_used(change, message):
+    with pytest.raises(UsageError, match=message):
+        study_of("trial", {**CONTENT, **change})
+
+
+@pytest.mark.parametrize("name", study_names())
+def test_every_block_of_a_study_is_shared(name):
+    content = read_toml(FOLDER / f"{name}.toml", "study")
+    used = [block for scale in SCALES for part in content.get(scale, []) for block in part.get("blocks", [])]
+    assert {block for block in used if used.count(block) > 1} == set(content.get("block", {}))
 
 
 def test_a_protocol_sets_options_of_every_run(study):
