@@ -79,6 +79,16 @@ def program():
     return [sys.executable, "-W", "error", script]
 
 
+@pytest.fixture(scope="session")
+def launcher():
+    """Starts commands of the program, see tests/support/launcher.py."""
+    from launcher import Launcher
+
+    launcher = Launcher()
+    yield launcher
+    launcher.close()
+
+
 @pytest.fixture
 def lipgnn(program, tmp_path):
     """Run the program in an empty folder: lipgnn("train", "--layers", 2) -> CompletedProcess with text."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import operator
 from dataclasses import Field, field
 from typing import Any
 
@@ -19,6 +20,8 @@ _USABLE = {
     int: ("a whole number below 2^63", lambda number: abs(number) < 2**63),
     float: ("a number", math.isfinite),
 }
+# Limits of numbers, in words, and what keeps them.
+_BOUNDS = {"low": ("at least", operator.ge), "high": ("at most", operator.le), "below": ("below", operator.lt)}
 _LONGEST = 80
 
 
@@ -76,14 +79,8 @@ def checked(option: Field, value: Any) -> Any:
     parsed = _converted(name, type_of(option), value)
     if "choices" in limits and parsed not in limits["choices"]:
         raise unknown_name(f"value of {name}", parsed, limits["choices"])
-    bounds = {
-        "at least": (limits.get("low"), lambda limit: parsed >= limit),
-        "at most": (limits.get("high"), lambda limit: parsed <= limit),
-        "below": (limits.get("below"), lambda limit: parsed < limit),
-    }
-    given = {words: (limit, holds) for words, (limit, holds) in bounds.items() if limit is not None}
-    if not all(holds(limit) for limit, holds in given.values()):
-        wanted = " and ".join(f"{words} {limit}" for words, (limit, _) in given.items())
+    if not all(holds(parsed, limits[limit]) for limit, (_, holds) in _BOUNDS.items() if limit in limits):
+        wanted = " and ".join(f"{words} {limits[limit]}" for limit, (words, _) in _BOUNDS.items() if limit in limits)
         raise UsageError(f"{name} must be {wanted}, got {shown(value)}.")
     return parsed
 

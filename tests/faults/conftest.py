@@ -2,15 +2,6 @@
 
 import pytest
 from campaign import Tally, outcome
-from launcher import Launcher
-
-
-@pytest.fixture(scope="session")
-def launcher():
-    """Starts commands of the program, see tests/support/launcher.py."""
-    launcher = Launcher()
-    yield launcher
-    launcher.close()
 
 
 @pytest.fixture

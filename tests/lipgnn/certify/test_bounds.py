@@ -30,6 +30,8 @@ BOUNDED += [
 ]
 BOUNDED += [{"jk": jk, "encoder_activation": "gelu", "bias": "none"} for jk in ("sum", "concat", "max")]
 BOUNDED += [{"model": model, "weight_norm": "fix:0.5", "residual": "identity"} for model in (*ATTENTION, "gcn", "gin")]
+# Of a linear block the bound is reached, and both sides of the comparison are rounded.
+ROUNDING = 1 + 1e-12
 
 
 def name_of(options):
@@ -68,13 +70,13 @@ def test_no_jacobian_exceeds_the_bound(options, reference):
         first = {"start": start} if deep.needs_start else {}
         for block, bound in zip(deep.blocks, bounds, strict=True):
             of_input = reference.jacobian(partial(block, graph, **first), inputs)
-            assert reference.spectral_norm(of_input) <= bound.value
+            assert reference.spectral_norm(of_input) <= bound.value * ROUNDING
             if deep.needs_start:
                 of_start = reference.jacobian(partial(block, graph, inputs), start)
-                assert reference.spectral_norm(of_start) <= bound.start
+                assert reference.spectral_norm(of_start) <= bound.start * ROUNDING
             inputs = block(graph, inputs, **first).detach()
         whole = reference.jacobian(partial(deep, graph), x)
-        assert reference.spectral_norm(whole) <= network_bound(deep, bounds).value
+        assert reference.spectral_norm(whole) <= network_bound(deep, bounds).value * ROUNDING
 
 
 @pytest.mark.parametrize("options", BOUNDED[::3], ids=name_of)

@@ -1,3 +1,5 @@
+from functools import cache
+
 import pytest
 
 from cli.report import FIGURES
@@ -33,6 +35,13 @@ def study():
 
 def runs(choice, **lists):
     return choice.runs({}, lists)[0]
+
+
+@cache
+def shipped(name):
+    """A study that ships, and its runs by scale and protocol: up to thousands, which several tests look at."""
+    study = read_study(name)
+    return study, {choice: runs(choice) for choice in study.choices()}
 
 
 def test_the_parts_of_a_scale_are_laid_over_what_is_common(study):
@@ -188,8 +197,8 @@ def test_unknown_studies_are_refused():
 
 @pytest.mark.parametrize("name", study_names())
 def test_every_study_that_ships_has_runs_at_every_scale(name):
-    study = read_study(name)
-    sizes = [len(choice.identities()) for choice in study.choices()]
+    study, planned = shipped(name)
+    sizes = [len(specs) for specs in planned.values()]
     assert all(sizes)
     if study.parts.keys() != {None}:
         assert list(study.parts) == [scale for scale in SCALES if scale in study.parts]
@@ -214,16 +223,17 @@ def test_what_a_study_asks_of_runs_and_reports_is_known(name):
 @pytest.mark.parametrize("name", [name for name in study_names() if None not in read_study(name).parts])
 def test_the_layout_of_a_study_leaves_nothing_mixed(name, result_row):
     """A table of all its runs can be made: no cell would average runs that differ in more than it says, the seed."""
-    study = read_study(name)
-    for choice in study.choices():
-        runs = [result_row(**spec.to_dict(), epochs_to_90=3, objective=0.5) for spec in choice.runs({})[0]]
+    study, planned = shipped(name)
+    usual = result_row()
+    for choice, specs in planned.items():
+        rows = [{**usual, **spec.to_dict(), "epochs_to_90": 3, "objective": 0.5} for spec in specs]
         over = study.report.get("over", ("seed",))
         layout = Layout(
             **{key: study.report.get(key, ()) for key in ("rows", "cols", "best")},
             over=over,
             value=study.values.get(choice.protocol, study.report.get("value", "test_score")),
         )
-        assert build_table(runs, layout).usual_n == len({tuple(run[name] for name in over) for run in runs})
+        assert build_table(rows, layout).usual_n == len({tuple(row[name] for name in over) for row in rows})
 
 
 @pytest.mark.parametrize(
