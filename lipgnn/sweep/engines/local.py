@@ -2,33 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import selectors
 import signal
-import subprocess
-import tempfile
 import time
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+from lipgnn.child import Child
 from lipgnn.results.store import Store
-from lipgnn.runtime import POLITE_SIGNALS, module_command
 from lipgnn.sweep.engines.events import Ended, Event, Orders, Progress
 from lipgnn.sweep.plan import PlannedRun
 
 # A worker is replaced after so many runs, so that a slow leak of memory stays small.
 RUNS_A_WORKER = 50
 _POLL_SECONDS = 0.2
-_GRACE_SECONDS = 5.0
 
 
-class Worker:
+class Worker(Child):
     """One child process and the run it computes."""
 
     def __init__(self, number: int, threads: int):
+        super().__init__("lipgnn.sweep.worker", threads)
         self.number = number
         self.planned: PlannedRun | None = None
         self.epoch = 0
@@ -36,26 +33,17 @@ class Worker:
         self.deadline: float | None = None
         self.timed_out = False
         self._pending = b""
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
-        with _blocked(POLITE_SIGNALS):
-            self.process = subprocess.Popen(
-                module_command("lipgnn.sweep.worker"),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._stderr,
-                env={**os.environ, "OMP_NUM_THREADS": str(threads)},
-            )
 
     def start(self, planned: PlannedRun, orders: Orders) -> None:
         """Hand over a run."""
         self.planned, self.epoch = planned, 0
         self.runs += 1
         self.deadline = time.monotonic() + orders.timeout if orders.timeout else None
-        self._send(orders.request(planned))
+        self.tell(orders.request(planned))
 
     def stop(self) -> None:
         """Ask to finish the epoch, save and end."""
-        self._send({"stop": True})
+        self.tell({"stop": True})
 
     def messages(self) -> list[dict[str, Any]] | None:
         """What the process said since last asked; None once it is gone."""
@@ -69,36 +57,11 @@ class Worker:
         """Wait for a process that is gone; why it ended, and its peak memory in MB."""
         _, status, usage = os.wait4(self.process.pid, 0)
         self.process.returncode = os.waitstatus_to_exitcode(status)
-        self._stderr.seek(0)
-        last_words = self._stderr.read().decode(errors="replace").strip().splitlines()[-1:]
+        reason, words = self.fate(), self.last_words()
         self.close()
-        code = self.process.returncode
-        reason = f"ended with exit code {code}" if code >= 0 else f"killed by signal {-code} ({_signal_name(-code)})"
-        if code == -signal.SIGKILL:
+        if self.process.returncode == -signal.SIGKILL:
             reason += ", as the system does when memory runs out"
-        return ": ".join([reason, *last_words]), round(usage.ru_maxrss / 2**10, 1)
-
-    def end(self) -> None:
-        """Close its input, which ends it after the present epoch at the latest, and see it out."""
-        with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.close()
-        try:
-            self.process.wait(_GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.close()
-
-    def close(self) -> None:
-        for stream in (self.process.stdin, self.process.stdout, self._stderr):
-            with contextlib.suppress(BrokenPipeError):
-                stream.close()
-
-    def _send(self, message: dict[str, Any]) -> None:
-        # A worker that has just died is noticed when its output ends.
-        with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.write((json.dumps(message) + "\n").encode())
-            self.process.stdin.flush()
+        return ": ".join([reason, *words]), round(usage.ru_maxrss / 2**10, 1)
 
 
 class LocalEngine:
@@ -206,20 +169,3 @@ class LocalEngine:
             if worker.deadline and time.monotonic() > worker.deadline:
                 worker.timed_out, worker.deadline = True, None
                 worker.process.kill()
-
-
-@contextlib.contextmanager
-def _blocked(signals: Iterable[signal.Signals]) -> Iterator[None]:
-    """Signals wait for the end of the context; a process started within it finds them blocked, and its own waiting."""
-    before = signal.pthread_sigmask(signal.SIG_BLOCK, signals)
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, before)
-
-
-def _signal_name(number: int) -> str:
-    try:
-        return signal.Signals(number).name
-    except ValueError:
-        return "unknown"

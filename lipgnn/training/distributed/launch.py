@@ -7,18 +7,15 @@ import json
 import os
 import queue
 import selectors
-import signal
-import subprocess
-import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterator
-from typing import IO, Any
+from typing import Any
 
 import torch
 
+from lipgnn.child import Child
 from lipgnn.errors import Interrupted, LipgnnError, RunFailed, UsageError
-from lipgnn.runtime import POLITE_SIGNALS, module_command
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks import TaskData
 from lipgnn.tasks.batches import WHOLE, Share
@@ -26,8 +23,8 @@ from lipgnn.training.distributed.connect import connected, find_store, open_stor
 from lipgnn.training.distributed.surroundings import Place
 from lipgnn.training.distributed.team import Team
 
-# How long a worker whose connection broke may take to be gone, and one that was told that all is over.
-_DYING_SECONDS, _GRACE_SECONDS = 3.0, 5.0
+# How long a worker whose connection broke may take to be gone.
+_DYING_SECONDS = 3.0
 
 
 class Unanswered(RunFailed):
@@ -95,7 +92,7 @@ class Launched(Workers):
         names = ("split", "missing", "features")
         self._data = {"name": spec.dataset, **{name: getattr(spec, name) for name in names}}
         self._fingerprint = dataset.fingerprint
-        self._children: list[Child] = []
+        self._children: list[LaunchedWorker] = []
 
     def begin(self) -> None:
         if self._children:
@@ -108,7 +105,7 @@ class Launched(Workers):
         told = {"world": world, "port": self._store.port, "threads": threads}
         told |= {"data": self._data, "fingerprint": self._fingerprint}
         for rank in range(1, world):
-            child = Child(rank, {**told, "rank": rank})
+            child = LaunchedWorker(rank, {**told, "rank": rank})
             self._children.append(child)
             self._processes.callback(child.end)
 
@@ -140,10 +137,10 @@ class Launched(Workers):
             if dead := self._dead():
                 raise self._unanswered(dead)
 
-    def _dead(self) -> Child | None:
+    def _dead(self) -> LaunchedWorker | None:
         return next((child for child in self._children if child.process.poll() is not None), None)
 
-    def _unanswered(self, child: Child) -> Unanswered:
+    def _unanswered(self, child: LaunchedWorker) -> Unanswered:
         return Unanswered(
             f"{child.obituary()}; the others were ended, and the state of the last checkpoint is kept.",
             "The same command goes on from there.",
@@ -219,7 +216,7 @@ def workers_of(spec: RunSpec, dataset: TaskData, place: Place | None) -> Workers
     return Placed(place)
 
 
-class Child:
+class LaunchedWorker(Child):
     """A worker that was started here.
 
     Parameters
@@ -228,22 +225,9 @@ class Child:
     """
 
     def __init__(self, rank: int, told: dict[str, Any]):
+        super().__init__("lipgnn.training.distributed.worker", told["threads"])
         self.rank = rank
-        self._stderr: IO[bytes] = tempfile.TemporaryFile()  # noqa: SIM115 (lives as long as the process)
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, POLITE_SIGNALS)
-        try:
-            self.process = subprocess.Popen(
-                module_command("lipgnn.training.distributed.worker"),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                stderr=self._stderr,
-                env={**os.environ, "OMP_NUM_THREADS": str(told["threads"])},
-            )
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
-        with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.write((json.dumps(told) + "\n").encode())
-            self.process.stdin.flush()
+        self.tell(told)
 
     def wait_until_ready(self) -> None:
         """Until it has read the data.
@@ -265,22 +249,6 @@ class Child:
 
     def obituary(self) -> str:
         """Why it ended."""
-        code = self.process.wait()
-        self._stderr.seek(0)
-        words = self._stderr.read().decode(errors="replace").strip().splitlines()[-1:]
-        reason = f"ended with exit code {code}"
-        if code < 0:
-            reason = f"was killed by signal {-code} ({signal.Signals(-code).name})"
-        return ": ".join([f"Worker {self.rank} (process {self.process.pid}) {reason}", *words])
-
-    def end(self) -> None:
-        """Close its input, which ends it at once, and see it out."""
-        with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.close()
-        try:
-            self.process.wait(_GRACE_SECONDS)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            self.process.wait()
-        self.process.stdout.close()
-        self._stderr.close()
+        was = "was " if self.process.wait() < 0 else ""
+        who = f"Worker {self.rank} (process {self.process.pid})"
+        return ": ".join([f"{who} {was}{self.fate()}", *self.last_words()])

@@ -10,7 +10,7 @@ import torch
 from lipgnn.errors import RunFailed, UsageError
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks import load
-from lipgnn.training.distributed.launch import Child, Launched, Placed, Unanswered, Workers, workers_of
+from lipgnn.training.distributed.launch import Launched, LaunchedWorker, Placed, Unanswered, Workers, workers_of
 from lipgnn.training.distributed.surroundings import Place
 
 SPEC = RunSpec(dataset="planted", batch_size=8, layers=2, hidden=2, heads=2, device="cpu")
@@ -57,7 +57,7 @@ def test_a_worker_that_is_killed_is_named_and_one_that_lives_is_not_to_blame():
 
 def test_a_worker_that_is_killed_before_it_is_connected_is_not_waited_for():
     workers = Launched(SPEC.with_values(workers=2), load("planted"))
-    gone = Child.__new__(Child)
+    gone = LaunchedWorker.__new__(LaunchedWorker)
     gone.rank, gone._stderr = 1, tempfile.TemporaryFile()  # noqa: SIM115 (as long as the child)
     gone.process = subprocess.Popen(["false"])
     gone.process.wait()
@@ -72,7 +72,7 @@ def test_a_worker_that_is_killed_before_it_is_connected_is_not_waited_for():
 
 def test_a_worker_that_cannot_read_the_data_says_why():
     told = {"world": 2, "port": 1, "threads": 1, "fingerprint": "0" * 16, "rank": 1}
-    child = Child(1, {**told, "data": {"name": "planted"}})
+    child = LaunchedWorker(1, {**told, "data": {"name": "planted"}})
     try:
         with pytest.raises(RunFailed, match="Worker 1 cannot begin: Data set 'planted' has changed"):
             child.wait_until_ready()
