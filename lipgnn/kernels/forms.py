@@ -79,6 +79,24 @@ def form(arrays: dict[str, str], **kinds: str) -> Form:
 
 
 _SIZES = "heads width heads_fastest normalize shift"
+# What comes out of a step of attention, its gradient, and room for that in the order of memory.
+_OUTPUT = {
+    "out": "targets row",
+    "spread": "targets 2 padded",
+    "grad_out": "targets row",
+    "grad_rows": "targets row",
+}
+# What steps by products of queries and keys keep of every target, and of lengths under the norm.
+_PRODUCTS = {
+    "query_length": "targets padded",
+    "length": "sources 2 padded",
+    "target": "targets dot_product_parts padded",
+    "longest_length": "targets 2 padded",
+    "longest": "int32 targets 2 padded",
+    **_OUTPUT,
+    "grad_length": "targets 2 padded",
+    "grad_longest": "2 padded sources",
+}
 # Of edges with types as well, which have a function of their own.
 _DOT_PRODUCT = form(
     {
@@ -86,17 +104,7 @@ _DOT_PRODUCT = form(
         "key": "sources row",
         "value": "sources row",
         "edge_weight": "edges",
-        "query_length": "targets padded",
-        "length": "sources 2 padded",
-        "target": "targets dot_product_parts padded",
-        "longest_length": "targets 2 padded",
-        "longest": "int32 targets 2 padded",
-        "out": "targets row",
-        "spread": "targets 2 padded",
-        "grad_out": "targets row",
-        "grad_rows": "targets row",
-        "grad_length": "targets 2 padded",
-        "grad_longest": "2 padded sources",
+        **_PRODUCTS,
         "grad_query": "targets row",
         "grad_key": "sources row",
         "grad_value": "sources row",
@@ -126,10 +134,7 @@ FORMS = {
             "own_length": "targets padded",
             "longest_length": "targets padded",
             "longest": "int32 targets padded",
-            "out": "targets row",
-            "spread": "targets 2 padded",
-            "grad_out": "targets row",
-            "grad_rows": "targets row",
+            **_OUTPUT,
             "grad_right": "targets padded",
             "grad_length": "targets 2 padded",
             "grad_longest": "padded sources",
@@ -169,10 +174,7 @@ FORMS = {
             "target": "targets additive_parts padded",
             "longest_length": "targets padded",
             "longest": "int32 targets padded",
-            "out": "targets row",
-            "spread": "targets 2 padded",
-            "grad_out": "targets row",
-            "grad_rows": "targets row",
+            **_OUTPUT,
             "grad_length": "targets padded",
             "grad_longest": "padded sources",
             "grad_key": "sources row",
@@ -210,17 +212,7 @@ FORMS = {
             "edge_weight": "edges",
             "query_factor": "targets",
             "key_factor": "sources",
-            "query_length": "targets padded",
-            "length": "sources 2 padded",
-            "target": "targets dot_product_parts padded",
-            "longest_length": "targets 2 padded",
-            "longest": "int32 targets 2 padded",
-            "out": "targets row",
-            "spread": "targets 2 padded",
-            "grad_out": "targets row",
-            "grad_rows": "targets row",
-            "grad_length": "targets 2 padded",
-            "grad_longest": "2 padded sources",
+            **_PRODUCTS,
             "grad_query": "targets channels",
             "grad_key": "sources channels",
             "grad_mixing": "channels padded",
