@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from typing import Any
 
 from cli import console
 from cli.sweep_view import differing
+from lipgnn.spec.grid import as_ranges
 from lipgnn.sweep.plan import DIVERGED, DONE, FAILED, STATES, Plan, PlannedRun
 from lipgnn.sweep.time_left import duration
 
@@ -55,18 +56,7 @@ def _summary(runs: list[PlannedRun], running: set[int]) -> list[str | None]:
     again = any(planned.state.startswith((DONE, DIVERGED, FAILED)) for planned in part.to_run)
     states = _counted(part) if len({planned.state for planned in runs}) > 1 else runs[0].state
     duration = _duration(part.seconds, rough=part.rough) if part.to_run else None
-    return [_ranges(planned.spec.seed for planned in runs), states + (" → runs" if again else ""), duration]
-
-
-def _ranges(numbers: Iterable[int]) -> str:
-    """0–4, 7 for 0, 1, 2, 3, 4 and 7."""
-    ranges: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if ranges and ranges[-1][-1] == number - 1:
-            ranges[-1].append(number)
-        else:
-            ranges.append([number])
-    return ", ".join(f"{one[0]}–{one[-1]}" if len(one) > 1 else str(one[0]) for one in ranges)
+    return [as_ranges(planned.spec.seed for planned in runs), states + (" → runs" if again else ""), duration]
 
 
 def _sums(plan: Plan) -> dict[str, Any]:

@@ -171,6 +171,17 @@ def parse_list(name: str, text: str) -> list[Any]:
     return values
 
 
+def as_ranges(numbers: Iterable[int]) -> str:
+    """0–4, 7 for 0, 1, 2, 3, 4 and 7."""
+    ranges: list[list[int]] = []
+    for number in sorted(set(numbers)):
+        if ranges and ranges[-1][-1] == number - 1:
+            ranges[-1].append(number)
+        else:
+            ranges.append([number])
+    return ", ".join(f"{one[0]}–{one[-1]}" if len(one) > 1 else str(one[0]) for one in ranges)
+
+
 def parse_lists(options: Mapping[str, str | None], settings: Iterable[str] = ()) -> dict[str, list[Any]]:
     """The values of several options, each by `parse_list`.
 

@@ -32,7 +32,7 @@ def test_a_grid_becomes_a_table_of_four_cells(invoke, results):
         ["none", "78.5", "±", "0.7", "76.5", "±", "0.7"],
         ["lip", "83.5", "±", "0.7", "81.5", "±", "0.7"],
     ]
-    assert "over seed 0, 1; n = 2" in out
+    assert "over seed 0–1; n = 2" in out
     assert "--html report.html" in err
 
 

@@ -21,6 +21,7 @@ from lipgnn.report.table.values import (
     words_of,
 )
 from lipgnn.report.view.set_up import common_set_up, set_up_of
+from lipgnn.spec.grid import as_ranges
 
 DASH = "–"
 MINUS = "−"
@@ -244,9 +245,10 @@ def _averaged(table: Table) -> str:
     """The fields averaged over, with their values where all cells have the same few."""
     seen = {tuple(sorted(cell.values)) for cell in table.cells.values() if cell.n == table.usual_n}
     names = ", ".join(table.layout.over)
-    if len(seen) == 1 and table.usual_n <= 10:
-        return f"{names} {', '.join('/'.join(map(plain, key)) for key in seen.pop())}"
-    return names
+    if len(seen) != 1 or table.usual_n > 10:
+        return names
+    values = ["/".join(map(plain, key)) for key in seen.pop()]
+    return f"{names} {as_ranges(map(int, values)) if all(map(str.isdecimal, values)) else ', '.join(values)}"
 
 
 def _horizons(table: Table) -> list[str]:

@@ -3,7 +3,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lipgnn.errors import UsageError
-from lipgnn.spec.grid import Grid, grid_of, parse_list, parse_lists, read_grid, runs_of
+from lipgnn.spec.grid import Grid, as_ranges, grid_of, parse_list, parse_lists, read_grid, runs_of
 
 
 @pytest.mark.parametrize(
@@ -23,6 +23,14 @@ from lipgnn.spec.grid import Grid, grid_of, parse_list, parse_lists, read_grid, 
 )
 def test_lists(name, text, values):
     assert parse_list(name, text) == values
+
+
+@pytest.mark.parametrize(
+    "numbers, text",
+    [([], ""), ([3], "3"), ([1, 0], "0–1"), ([0, 1, 2, 3, 4, 7], "0–4, 7"), ([5, 5, 9, 10, 3], "3, 5, 9–10")],
+)
+def test_numbers_are_told_in_ranges(numbers, text):
+    assert as_ranges(numbers) == text
 
 
 @pytest.mark.parametrize(

@@ -28,7 +28,7 @@ def test_markdown(table):
         "| lip | **76.0 ± 1.0** | diverged (3) |\n"
         "| pair | 50.0, n = 1, 2 diverged | – |\n"
         "\n"
-        "test accuracy in %; mean ± sample standard deviation over seed 0, 1, 2; n = 3 unless stated.\n"
+        "test accuracy in %; mean ± sample standard deviation over seed 0–2; n = 3 unless stated.\n"
         "\n"
         "5 diverged runs are excluded from the means.\n"
     )

@@ -25,7 +25,7 @@ def test_a_table_is_printed_as_papers_do(table):
         [("50.0", None, ", n = 1, 2 diverged"), ("–", None, "")],
     ]
     assert printed.caption == (
-        "test accuracy in %; mean ± sample standard deviation over seed 0, 1, 2; n = 3 unless stated."
+        "test accuracy in %; mean ± sample standard deviation over seed 0–2; n = 3 unless stated."
     )
     assert printed.notes == ["5 diverged runs are excluded from the means."]
 
