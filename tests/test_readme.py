@@ -48,7 +48,8 @@ def anchors(text):
 
 
 def test_readme_is_short():
-    assert len(TEXTS["README.md"].split()) <= 900
+    """As it is read: the commands that print its tables stand in comments."""
+    assert len(re.sub(r"<!--.*?-->", "", TEXTS["README.md"], flags=re.DOTALL).split()) <= 900
 
 
 def test_readme_leads_to_every_page_of_the_guide():
