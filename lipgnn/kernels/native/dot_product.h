@@ -60,7 +60,7 @@ class DotProductForm : ProductAttention<Rows, DotProduct<typename Rows::T>> {
   using typename Base::V;
   using Base::a_, Base::graph_, Base::rows_, Base::scaled_, Base::size_, Base::padded_, Base::L, Base::G, Base::kBlock;
   using Base::own_length, Base::lengths, Base::target, Base::target_size, Base::highest_at, Base::base_at;
-  using Base::kept_first, Base::kept_second, Base::brought_to, Base::keep, Base::save, Base::weigh;
+  using Base::value, Base::grad, Base::kept_first, Base::kept_second, Base::brought_to, Base::keep, Base::save, Base::weigh;
 
  public:
   explicit DotProductForm(const DotProduct<T>& arrays) : Base(arrays, 1 / std::sqrt(double(arrays.width))) {}
@@ -91,9 +91,7 @@ class DotProductForm : ProductAttention<Rows, DotProduct<typename Rows::T>> {
  private:
   const T* query(int64_t node) const { return a_.query + node * size_; }
   const T* key(int64_t node) const { return a_.key + node * size_; }
-  const T* value(int64_t node) const { return a_.value + node * size_; }
   const T* code(int32_t type) const { return a_.code + type * size_; }
-  const T* grad(int64_t node) const { return (Rows::transposed ? a_.grad_rows : a_.grad_out) + node * size_; }
 
   // The key of the edge at place e of the incoming ones; where it is a sum, `room` holds it.
   const T* key_of(int64_t e, T* room) const {
@@ -125,11 +123,10 @@ class DotProductForm : ProductAttention<Rows, DotProduct<typename Rows::T>> {
     }
   }
 
-  // The factors of every target, then its attention: scores of a block of neighbours, then their values. Where scores
-  // are not bounded, what was summed is scaled down when a block brings a larger one.
+  // The factors of every target, then its attention.
   void attend(int64_t first, int64_t end) const {
     const EdgeOrder& order = graph_.incoming;
-    V first_factor[G], second_factor[G], highest[G], total[G], weight[G];
+    V first_factor[G], second_factor[G];
     std::vector<T> scores(kBlock * padded_);
     typename Rows::Row scaled(size_), sum(size_), room(size_);
     for (int64_t i = first; i < end; ++i) {
@@ -144,32 +141,9 @@ class DotProductForm : ProductAttention<Rows, DotProduct<typename Rows::T>> {
       }
       rows_.copy(scaled.data(), query(i));
       rows_.scale(scaled.data(), first_factor);
-      rows_.clear(sum.data());
-      for (int g = 0; g < rows_.groups(); ++g) {
-        total[g] = V{};
-        highest[g] = a_.shift ? fill<T, L>(std::numeric_limits<T>::lowest()) : V{};
-      }
-      for (int64_t block = begin; block < stop; block += kBlock) {
-        const int64_t last = block + kBlock < stop ? block + kBlock : stop;
-        score(scaled.data(), second_factor, block, last, scores.data(), room.data());
-        if (a_.shift) this->raise(scores.data(), last - block, highest, total, sum.data());
-        for (int64_t e = block; e < last; ++e) {
-          for (int g = 0; g < rows_.groups(); ++g) {
-            const V p = exponential<T, L>(load<V>(scores.data() + (e - block) * padded_ + g * L) - highest[g]);
-            total[g] += p;
-            weight[g] = scaled_ ? p * keep(order.edge_id[e], g) : p;
-          }
-          rows_.add(sum.data(), weight, value(order.other[e]));
-        }
-      }
-      for (int g = 0; g < rows_.groups(); ++g) {
-        const V safe = begin < stop ? total[g] : fill<T, L>(1);
-        weight[g] = 1 / safe;
-        store(target(i) + g * L, weight[g]);
-        if (a_.shift) store(target(i) + highest_at() + g * L, highest[g]);
-      }
-      rows_.scale(sum.data(), weight);
-      rows_.write(a_.out + i * size_, sum.data());
+      this->gather(i, begin, stop, scores.data(), sum.data(), [&](int64_t block, int64_t last, T* found) {
+        score(scaled.data(), second_factor, block, last, found, room.data());
+      });
     }
   }
 

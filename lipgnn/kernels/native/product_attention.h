@@ -14,7 +14,7 @@ class ProductAttention : protected Attention<Rows> {
   using typename Base::M;
   using typename Base::T;
   using typename Base::V;
-  using Base::graph_, Base::rows_, Base::padded_, Base::L;
+  using Base::graph_, Base::rows_, Base::scaled_, Base::size_, Base::padded_, Base::keep, Base::L;
   static constexpr int G = Rows::G;
   static constexpr int kBlock = 16;  // edges whose scores are computed before any of them is used
 
@@ -23,6 +23,8 @@ class ProductAttention : protected Attention<Rows> {
       : Base(arrays.graph, arrays.heads, arrays.width, arrays.dropout, arrays.seed, arrays.edge_weight), a_(arrays),
         plain_factor_(T(plain_factor)) {}
 
+  const T* value(int64_t node) const { return a_.value + node * size_; }
+  const T* grad(int64_t node) const { return (Rows::transposed ? a_.grad_rows : a_.grad_out) + node * size_; }
   T* own_length(int64_t node) const { return a_.query_length + node * padded_; }
   T* lengths(int64_t node) const { return a_.length + node * 2 * padded_; }
   T* target(int64_t node) const { return a_.target + node * target_size(); }
@@ -43,6 +45,41 @@ class ProductAttention : protected Attention<Rows> {
       highest[g] = top;
     }
     rows_.scale(sum, down);
+  }
+
+  // What comes out of target i: the scores of a block of its edges, by score(block, last, scores), which asks for their
+  // values, then these values.
+  // Where scores are not bounded, what was summed is scaled down when a block brings a larger one.
+  template <typename Score>
+  void gather(int64_t i, int64_t begin, int64_t stop, T* scores, T* sum, const Score& score) const {
+    const EdgeOrder& order = graph_.incoming;
+    V highest[G], total[G], weight[G];
+    rows_.clear(sum);
+    for (int g = 0; g < rows_.groups(); ++g) {
+      total[g] = V{};
+      highest[g] = a_.shift ? fill<T, L>(std::numeric_limits<T>::lowest()) : V{};
+    }
+    for (int64_t block = begin; block < stop; block += kBlock) {
+      const int64_t last = std::min(block + kBlock, stop);
+      score(block, last, scores);
+      if (a_.shift) raise(scores, last - block, highest, total, sum);
+      for (int64_t e = block; e < last; ++e) {
+        for (int g = 0; g < rows_.groups(); ++g) {
+          const V p = exponential<T, L>(load<V>(scores + (e - block) * padded_ + g * L) - highest[g]);
+          total[g] += p;
+          weight[g] = scaled_ ? p * keep(order.edge_id[e], g) : p;
+        }
+        rows_.add(sum, weight, value(order.other[e]));
+      }
+    }
+    for (int g = 0; g < rows_.groups(); ++g) {
+      const V safe = begin < stop ? total[g] : fill<T, L>(1);
+      weight[g] = 1 / safe;
+      store(target(i) + g * L, weight[g]);
+      if (a_.shift) store(target(i) + highest_at() + g * L, highest[g]);
+    }
+    rows_.scale(sum, weight);
+    rows_.write(a_.out + i * size_, sum);
   }
 
   // f_i and s_i, kept for backward with the numbers of the longest neighbours; the longest key may be known already.

@@ -59,7 +59,7 @@ class SharedProductAttention : ProductAttention<Rows, SharedProduct<typename Row
   using typename Base::V;
   using Base::a_, Base::graph_, Base::rows_, Base::scaled_, Base::size_, Base::padded_, Base::L, Base::G, Base::kBlock;
   using Base::own_length, Base::lengths, Base::target, Base::target_size, Base::highest_at, Base::base_at;
-  using Base::kept_first, Base::kept_second, Base::brought_to, Base::keep, Base::save, Base::weigh;
+  using Base::value, Base::grad, Base::kept_first, Base::kept_second, Base::brought_to, Base::keep, Base::save, Base::weigh;
   // Up to so many edges of a target have their scores and slopes held while its gradient is computed.
   static constexpr int64_t kHeld = 512;
 
@@ -96,8 +96,6 @@ class SharedProductAttention : ProductAttention<Rows, SharedProduct<typename Row
  private:
   const T* query(int64_t node) const { return a_.query + node * channels_; }
   const T* key(int64_t node) const { return a_.key + node * channels_; }
-  const T* value(int64_t node) const { return a_.value + node * size_; }
-  const T* grad(int64_t node) const { return (Rows::transposed ? a_.grad_rows : a_.grad_out) + node * size_; }
   T query_factor(int64_t node) const { return a_.normalize ? a_.query_factor[node] : T(1); }
   T key_factor(int64_t node) const { return a_.normalize ? a_.key_factor[node] : T(1); }
 
@@ -152,10 +150,10 @@ class SharedProductAttention : ProductAttention<Rows, SharedProduct<typename Row
     }
   }
 
-  // The factors of every target, then its attention: scores of a block of neighbours, then their values.
+  // The factors of every target, then its attention.
   void attend(int64_t first, int64_t end) const {
     const EdgeOrder& order = graph_.incoming;
-    V first_factor[G], second_factor[G], highest[G], total[G], weight[G];
+    V first_factor[G], second_factor[G];
     std::vector<T> scores(kBlock * padded_);
     Together room(channels_);
     typename Rows::Row sum(size_);
@@ -163,33 +161,10 @@ class SharedProductAttention : ProductAttention<Rows, SharedProduct<typename Row
       const int64_t begin = order.start[i], stop = order.start[i + 1];
       this->find_factors(i, begin, stop, first_factor, second_factor);
       mixing_.scale(room.own.data(), query(i), query_factor(i));
-      rows_.clear(sum.data());
-      for (int g = 0; g < rows_.groups(); ++g) {
-        total[g] = V{};
-        highest[g] = a_.shift ? fill<T, L>(std::numeric_limits<T>::lowest()) : V{};
-      }
-      for (int64_t block = begin; block < stop; block += kBlock) {
-        const int64_t last = std::min(block + kBlock, stop);
+      this->gather(i, begin, stop, scores.data(), sum.data(), [&](int64_t block, int64_t last, T* found) {
         for (int64_t e = block; e < last; ++e) fetch(value(order.other[e]), size_);
-        score(i, block, last, room, scores.data());
-        if (a_.shift) this->raise(scores.data(), last - block, highest, total, sum.data());
-        for (int64_t e = block; e < last; ++e) {
-          for (int g = 0; g < rows_.groups(); ++g) {
-            const V p = exponential<T, L>(load<V>(scores.data() + (e - block) * padded_ + g * L) - highest[g]);
-            total[g] += p;
-            weight[g] = scaled_ ? p * keep(order.edge_id[e], g) : p;
-          }
-          rows_.add(sum.data(), weight, value(order.other[e]));
-        }
-      }
-      for (int g = 0; g < rows_.groups(); ++g) {
-        const V safe = begin < stop ? total[g] : fill<T, L>(1);
-        weight[g] = 1 / safe;
-        store(target(i) + g * L, weight[g]);
-        if (a_.shift) store(target(i) + highest_at() + g * L, highest[g]);
-      }
-      rows_.scale(sum.data(), weight);
-      rows_.write(a_.out + i * size_, sum.data());
+        score(i, block, last, room, found);
+      });
     }
   }
 
