@@ -27,15 +27,16 @@ class Paces:
 
     def __init__(self, rows: Iterable[Mapping[str, Any]]):
         paces: dict[tuple, list[float]] = defaultdict(list)
+        # How much of their epochs runs used, by shape and by what ends them early.
         shares: dict[tuple, list[float]] = defaultdict(list)
         for row in rows:
             # A row may be of anybody, and be no run that there could have been.
             if all((row[name] or 0) > 0 for name in _COUNTED):
                 pace = row["seconds_per_epoch"] / row["layers"]
                 paces[_shape(row)].append(pace)
-                shares[_shape(row)].append(row["epochs_run"] / row["epochs"])
+                shares[_shape(row), _ends_early(row)].append(row["epochs_run"] / row["epochs"])
         self._paces = {shape: statistics.median(values) for shape, values in paces.items()}
-        self._shares = {shape: statistics.median(values) for shape, values in shares.items()}
+        self._shares = {key: statistics.median(values) for key, values in shares.items()}
         # Shapes count once here, however often each ran.
         rough = defaultdict(list)
         for (dataset, model, hidden, heads), pace in self._paces.items():
@@ -46,10 +47,11 @@ class Paces:
 
     def estimate(self, spec: RunSpec) -> tuple[float | None, bool]:
         """Seconds a run may take, None where nothing is known, and whether that is a rough guess."""
-        shape = _shape(spec.to_dict())
+        run = spec.to_dict()
+        shape, early = _shape(run), _ends_early(run)
         if shape in self._paces:
-            # Without patience a run uses all of its epochs, whatever others did.
-            share = self._shares[shape] if spec.patience else 1.0
+            # What nothing ends early uses all of its epochs, whatever became of others.
+            share = self._shares.get((shape, early), 1.0) if any(early) else 1.0
             return self._paces[shape] * max(1, spec.layers) * spec.epochs * share, False
         edges = edges_of(spec.dataset) if self._rough else None
         if edges is None:
@@ -60,6 +62,11 @@ class Paces:
 
 def _shape(run: Mapping[str, Any]) -> tuple[str, str, int, int]:
     return run["dataset"], run["model"], run["hidden"], run["heads"]
+
+
+def _ends_early(run: Mapping[str, Any]) -> tuple[bool, bool]:
+    """Whether a run ends when it has not become better for a while, and when its learning rate is small."""
+    return bool(run["patience"]), bool(run["stop_lr"])
 
 
 @functools.lru_cache(maxsize=64)

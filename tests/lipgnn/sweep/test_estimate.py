@@ -46,6 +46,16 @@ def test_runs_of_the_same_shape_give_the_pace(row):
     assert paces.estimate(spec.with_values(patience=0)) == (pytest.approx(0.05 * 20 * 100), False)
 
 
+def test_epochs_are_those_of_runs_that_end_alike(row):
+    """A schedule that stops learning ends runs without patience, and says nothing of others."""
+    ended = row(schedule="plateau", stop_lr=1e-8, patience=0, epochs_run=20)
+    paces = Paces([row(), row(seed=1), ended])
+    spec = RunSpec(layers=20, epochs=100, patience=0, schedule="plateau", stop_lr=1e-8)
+    assert paces.estimate(spec) == (pytest.approx(0.05 * 20 * 100 / 10), False)
+    assert paces.estimate(spec.with_values(stop_lr=0)) == (pytest.approx(0.05 * 20 * 100), False)
+    assert paces.estimate(spec.with_values(patience=10)) == (pytest.approx(0.05 * 20 * 100), False)
+
+
 def test_another_shape_is_scaled_by_size_width_and_depth(row):
     paces = Paces([row()])
     seconds, rough = paces.estimate(RunSpec(dataset="pubmed", hidden=16, layers=20, epochs=100))
