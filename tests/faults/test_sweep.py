@@ -104,10 +104,10 @@ def test_out_of_memory_ends_one_run(program, tmp_path):
     limited = (
         "import resource, runpy, sys\n"
         "sys.argv = sys.argv[1:]\n"
-        "import lipgnn.sweep.engines.local as local\n"
-        "real = local.subprocess.Popen\n"
+        "import lipgnn.child as child\n"
+        "real = child.subprocess.Popen\n"
         "limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (6 * 2**30, 6 * 2**30))\n"
-        "local.subprocess.Popen = lambda *a, **k: real(*a, preexec_fn=limit, **k)\n"
+        "child.subprocess.Popen = lambda *a, **k: real(*a, preexec_fn=limit, **k)\n"
         "runpy.run_path(sys.argv[0], run_name='__main__')"
     )
     grid = ["sweep", "--dataset", "planted", "--layers", "2", "--heads", "1", "--hidden", "4,40000", "--epochs", "2"]
