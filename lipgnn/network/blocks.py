@@ -10,6 +10,7 @@ from torch import nn
 from lipgnn.catalog import SUMS
 from lipgnn.kernels import add_activated, rectified, rectifies
 from lipgnn.network.hops import Hop, convolve, targets_of
+from lipgnn.nn.contract import mixed_by
 from lipgnn.nn.spread import Spread
 from lipgnn.runtime import dgl
 
@@ -161,7 +162,10 @@ class Block(Branch):
         return x if self.mlp is None else self.mlp(None, x)
 
     def _mixed(self, graph: dgl.DGLGraph | Hop, x: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
-        return torch.lerp(self._convolved(graph, x), self.conv.values(targets_of(graph, start)), self.alpha)
+        x, mixed = self._input(graph, x), mixed_by(self.conv)
+        if mixed is not None and not isinstance(graph, Hop):
+            return mixed(graph, x, start, self.alpha)
+        return torch.lerp(convolve(self.conv, graph, x), self.conv.values(targets_of(graph, start)), self.alpha)
 
     def _with_map(self, graph: dgl.DGLGraph | Hop, x: torch.Tensor) -> torch.Tensor:
         x = self._input(graph, x)

@@ -8,7 +8,7 @@ counts out-edges, keeps statistics, and has neither attention, nor linear maps, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 import torch
@@ -32,6 +32,7 @@ __all__ = [
     "keeps_statistics",
     "layer_of",
     "maps_of",
+    "mixed_by",
     "own_skip",
     "score_norm_of",
     "score_weights_of",
@@ -96,6 +97,10 @@ class Layer(Protocol):
         """What `value_map` makes of features, (N, W) → (N, W), without a bias."""
         ...
 
+    def mixed(self, graph: dgl.DGLGraph, x: torch.Tensor, start: torch.Tensor, alpha: float) -> torch.Tensor:
+        """(1 − α) layer(graph, x) + α values(x⁰), where the layer has a cheaper way than one after the other."""
+        ...
+
     def certified(self, graph: dgl.DGLGraph) -> Bound:
         """The Lipschitz constant of the layer on `graph`, or the reason why none is known."""
         ...
@@ -129,6 +134,11 @@ def maps_of(layer: nn.Module) -> Sequence[LinearMap]:
 def value_map_of(layer: nn.Module) -> LinearMap | None:
     """The map of a layer from features to what a node adds up of its neighbours, if it names one."""
     return said(layer, "value_map", None)
+
+
+def mixed_by(layer: nn.Module) -> Callable[..., torch.Tensor] | None:
+    """The way of a layer to be mixed with the first features, if it has one of its own."""
+    return said(layer, "mixed", None)
 
 
 def own_skip(layer: nn.Module) -> nn.Linear | None:

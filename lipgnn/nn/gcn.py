@@ -41,11 +41,13 @@ class GCNConv(dgl.nn.GraphConv):
     def forward(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
         """(N, F) → (N, F'); the wider of the two is not added up."""
         shrinks = self.weight.shape[0] > self.weight.shape[1]
-        of_source, of_target = (root.to(x.dtype)[:, None] for root in _roots(graph))
-        x = (self.values(x) if shrinks else x) * of_source
-        x = dgl.ops.copy_u_sum(graph, x)
-        x = (x if shrinks else self.values(x)) * of_target
+        x = _added_up(graph, self.values(x)) if shrinks else self.values(_added_up(graph, x))
         return x if self.bias is None else x + self.bias
+
+    def mixed(self, graph: dgl.DGLGraph, x: torch.Tensor, start: torch.Tensor, alpha: float) -> torch.Tensor:
+        """(1 − α) layer(graph, x) + α W x⁰ by one product, W ((1 − α) Â x + α x⁰), as GCNII has it."""
+        x = self.values(torch.lerp(_added_up(graph, x), start, alpha))
+        return x if self.bias is None else x + (1 - alpha) * self.bias
 
     @property
     def maps(self) -> list[LinearMap]:
@@ -68,6 +70,12 @@ class GCNConv(dgl.nn.GraphConv):
         Σ_j Â_ij √d_j = Σ_{j∈N(i)} 1/√d_i = √d_i, and Σ_i Â_ij √d_i = √d_j.
         """
         return Bound(spectral_norm(self.weight))
+
+
+def _added_up(graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
+    """Â x with Â_ij = 1 / sqrt(d_i d_j), (N, F) → (N, F)."""
+    of_source, of_target = (root.to(x.dtype)[:, None] for root in _roots(graph))
+    return dgl.ops.copy_u_sum(graph, x * of_source) * of_target
 
 
 def _find_roots(graph: dgl.DGLGraph) -> tuple[torch.Tensor, torch.Tensor]:

@@ -7,6 +7,7 @@ from functools import partial
 
 import numpy as np
 import pytest
+import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -39,6 +40,22 @@ def test_on_a_symmetric_graph_it_is_the_normalized_adjacency_matrix(shape, refer
     x = reference.normal(2, 4, shape[0])
     expected = root @ adjacency @ root @ x.numpy() @ conv.weight.detach().numpy() + conv.bias.detach().numpy()
     np.testing.assert_allclose(conv(graph, x).detach(), expected, atol=1e-10)
+
+
+@pytest.mark.parametrize("bias", [True, False])
+def test_mixed_with_the_first_features_it_is_the_sum_of_both(bias, reference):
+    graph = reference.small_graph()
+    conv = reference.redraw(GCNConv(4, 4, bias=bias), seed=1)
+    x, start = (reference.normal(seed, 7, 4).requires_grad_() for seed in (2, 3))
+    together = conv.mixed(graph, x, start, 0.3)
+    apart = 0.7 * conv(graph, x) + 0.3 * conv.values(start)
+    inputs = [x, start, *conv.parameters()]
+    for a, b in zip((together, *grads(together, inputs)), (apart, *grads(apart, inputs)), strict=True):
+        np.testing.assert_allclose(a.detach(), b.detach(), atol=1e-12)
+
+
+def grads(out, inputs):
+    return torch.autograd.grad(out.square().sum(), inputs)
 
 
 def test_a_node_without_in_edges_gives_the_bias(reference):
