@@ -306,7 +306,7 @@ def test_splits_are_swept_by_range_and_reported_over(invoke):
     assert invoke("sweep", *grid, "-q")[0] == 0
     code, out, _ = invoke("report", "results", "--over", "split", "--compare", "none")
     assert code == 0
-    assert "over split 0, 1, 2; n = 3" in out and "test ROC-AUC in %" in out
+    assert "over split 0–2; n = 3" in out and "test ROC-AUC in %" in out
     assert "paired difference over common split" in out and "n = 3" in out
     code, _, err = invoke("report", "results")
     assert code == 2 and "--over seed,split" in err
