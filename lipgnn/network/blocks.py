@@ -163,8 +163,10 @@ class Block(Branch):
 
     def _mixed(self, graph: dgl.DGLGraph | Hop, x: torch.Tensor, start: torch.Tensor) -> torch.Tensor:
         x, mixed = self._input(graph, x), mixed_by(self.conv)
-        if mixed is not None and not isinstance(graph, Hop):
-            return mixed(graph, x, start, self.alpha)
+        if mixed is not None:
+            # Of a hop, what comes out for others than its targets is dropped, as in `convolve`.
+            whole = graph.graph if isinstance(graph, Hop) else graph
+            return targets_of(graph, mixed(whole, x, start, self.alpha))
         return torch.lerp(convolve(self.conv, graph, x), self.conv.values(targets_of(graph, start)), self.alpha)
 
     def _with_map(self, graph: dgl.DGLGraph | Hop, x: torch.Tensor) -> torch.Tensor:
