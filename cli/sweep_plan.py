@@ -28,8 +28,8 @@ def show_plan(plan: Plan, others: Mapping[str, Plan], *, as_json: bool) -> None:
         scales = {"scales": {scale: _sums(other) for scale, other in others.items()}} if others else {}
         console.print_json({**_sums(plan), **scales, "cells": runs})
         return
-    names, rows = _settings(plan)
-    last = ["seeds", "state", "estimate"]
+    names, repeats, rows = _settings(plan)
+    last = [*repeats, "state", "estimate"]
     if not console.fits([*names, *last], rows):
         rows = [[" ".join(f"{n}={v}" for n, v in zip(names, row, strict=False)), *row[len(names) :]] for row in rows]
         names = ["options"]
@@ -39,24 +39,41 @@ def show_plan(plan: Plan, others: Mapping[str, Plan], *, as_json: bool) -> None:
         console.note(f"Scale {scale}: {_told(other)}")
 
 
-def _settings(plan: Plan) -> tuple[list[str], list[list[Any]]]:
-    """A row for all runs that differ in nothing but their seed: the options, the seeds, states, time of what runs."""
-    names = [name for name in differing(plan.runs) if name != "seed"]
-    settings: dict[str, tuple[list[Any], list[PlannedRun]]] = {}
+def _settings(plan: Plan) -> tuple[list[str], list[str], list[list[Any]]]:
+    """A row for all runs that repeat one setting: its options, its splits and seeds, states, and time of what runs.
+
+    Every seed of a row stands for a run on every split of the row. `splits` has a column where splits differ.
+    """
+    differ = differing(plan.runs)
+    names = [name for name in differ if name not in ("seed", "split")]
+    repeats = (["split"] if "split" in differ else []) + ["seed"]
+    settings: dict[str, tuple[list[Any], dict[str, list[PlannedRun]]]] = {}
     for planned in plan.runs:
         values = [getattr(planned.spec, name) for name in names]
-        settings.setdefault(str(values), (values, []))[1].append(planned)
+        settings.setdefault(str(values), (values, {}))[1].setdefault(planned.spec.split, []).append(planned)
     running = {id(planned) for planned in plan.to_run}
-    return names, [[*values, *_summary(runs, running)] for values, runs in settings.values()]
+    rows = []
+    for values, by_split in settings.values():
+        for runs in _with_same_seeds(by_split):
+            repeated = [as_ranges(getattr(planned.spec, name) for planned in runs) for name in repeats]
+            rows.append([*values, *repeated, *_summary(runs, running)])
+    return names, [f"{name}s" for name in repeats], rows
+
+
+def _with_same_seeds(by_split: Mapping[str, list[PlannedRun]]) -> list[list[PlannedRun]]:
+    rows: dict[frozenset[int], list[PlannedRun]] = {}
+    for runs in by_split.values():
+        rows.setdefault(frozenset(planned.spec.seed for planned in runs), []).extend(runs)
+    return list(rows.values())
 
 
 def _summary(runs: list[PlannedRun], running: set[int]) -> list[str | None]:
-    """Seeds, states and the time of what runs, None where nothing does."""
+    """States and the time of what runs, None where nothing does."""
     part = Plan(runs, [planned for planned in runs if id(planned) in running])
     again = any(planned.state.startswith((DONE, DIVERGED, FAILED)) for planned in part.to_run)
     states = _counted(part) if len({planned.state for planned in runs}) > 1 else runs[0].state
     duration = _duration(part.seconds, rough=part.rough) if part.to_run else None
-    return [as_ranges(planned.spec.seed for planned in runs), states + (" → runs" if again else ""), duration]
+    return [states + (" → runs" if again else ""), duration]
 
 
 def _sums(plan: Plan) -> dict[str, Any]:

@@ -33,6 +33,8 @@ MAX_RUNS = 100_000
 """More than this is a slip of the keyboard: a plan of so many takes a minute and a gigabyte."""
 _RANGE = re.compile(r"(\d{1,18})-(\d{1,18})(?::(\d{1,18}))?", re.ASCII)
 _NUMBERED_SPLITS = re.compile("(geom-gcn|random):")
+# What ends in a number that is counted, alone or behind a colon: 7, random:7.
+_COUNTED = re.compile(r"(.*:|)(0|[1-9]\d*)", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -171,15 +173,24 @@ def parse_list(name: str, text: str) -> list[Any]:
     return values
 
 
-def as_ranges(numbers: Iterable[int]) -> str:
-    """0–4, 7 for 0, 1, 2, 3, 4 and 7."""
-    ranges: list[list[int]] = []
-    for number in sorted(set(numbers)):
-        if ranges and ranges[-1][-1] == number - 1:
-            ranges[-1].append(number)
+def as_ranges(values: Iterable[int | str]) -> str:
+    """0–4, 7 for 0, 1, 2, 3, 4 and 7; public, random:0–2 for splits; texts without a number stand as they are."""
+    numbers: dict[str, list[int]] = {}
+    for value in dict.fromkeys(map(str, values)):
+        match = _COUNTED.fullmatch(value)
+        head, found = (match[1], [int(match[2])]) if match else (value, [])
+        numbers.setdefault(head, []).extend(found)
+    return ", ".join(head + span for head, found in numbers.items() for span in _spans(found) or [""])
+
+
+def _spans(numbers: Iterable[int]) -> list[str]:
+    spans: list[list[int]] = []
+    for number in sorted(numbers):
+        if spans and spans[-1][-1] == number - 1:
+            spans[-1].append(number)
         else:
-            ranges.append([number])
-    return ", ".join(f"{one[0]}–{one[-1]}" if len(one) > 1 else str(one[0]) for one in ranges)
+            spans.append([number])
+    return [f"{span[0]}–{span[-1]}" if len(span) > 1 else str(span[0]) for span in spans]
 
 
 def parse_lists(options: Mapping[str, str | None], settings: Iterable[str] = ()) -> dict[str, list[Any]]:

@@ -63,3 +63,13 @@ def test_seeds_with_gaps_are_listed(capsys):
     runs = [PlannedRun(RunSpec(seed=seed), str(seed), "to do", None) for seed in (9, 0, 1, 2, 5)]
     show_plan(Plan(runs, runs), {}, as_json=False)
     assert "0–2, 5, 9" in capsys.readouterr().out
+
+
+def test_splits_with_the_same_seeds_share_a_row(capsys):
+    pairs = [("0", 0), ("0", 1), ("1", 0), ("1", 1), ("2", 0), ("public", 0)]
+    runs = [PlannedRun(RunSpec(split=split, seed=seed), f"{split}-{seed}", "to do", None) for split, seed in pairs]
+    show_plan(Plan(runs, runs), {}, as_json=False)
+    out = capsys.readouterr().out
+    header, *rows = [line.split() for line in out.splitlines() if line.strip("─ ")]
+    assert header == ["splits", "seeds", "state", "estimate"]
+    assert [row[:-3] for row in rows] == [["0–1", "0–1"], ["2,", "public", "0"]]

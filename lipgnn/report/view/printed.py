@@ -247,8 +247,7 @@ def _averaged(table: Table) -> str:
     names = ", ".join(table.layout.over)
     if len(seen) != 1 or table.usual_n > 10:
         return names
-    values = ["/".join(map(plain, key)) for key in seen.pop()]
-    return f"{names} {as_ranges(map(int, values)) if all(map(str.isdecimal, values)) else ', '.join(values)}"
+    return f"{names} {as_ranges('/'.join(map(plain, key)) for key in seen.pop())}"
 
 
 def _horizons(table: Table) -> list[str]:

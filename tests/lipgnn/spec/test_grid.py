@@ -26,11 +26,19 @@ def test_lists(name, text, values):
 
 
 @pytest.mark.parametrize(
-    "numbers, text",
-    [([], ""), ([3], "3"), ([1, 0], "0–1"), ([0, 1, 2, 3, 4, 7], "0–4, 7"), ([5, 5, 9, 10, 3], "3, 5, 9–10")],
+    "values, text",
+    [
+        ([], ""),
+        ([3], "3"),
+        ([1, 0], "0–1"),
+        ([0, 1, 2, 3, 4, 7], "0–4, 7"),
+        ([5, 5, 9, 10, 3], "3, 5, 9–10"),
+        (["public", "random:1", "random:0", "3", "2"], "public, random:0–1, 2–3"),
+        (["07", "0/1", "0/2"], "07, 0/1, 0/2"),
+    ],
 )
-def test_numbers_are_told_in_ranges(numbers, text):
-    assert as_ranges(numbers) == text
+def test_values_are_told_in_ranges(values, text):
+    assert as_ranges(values) == text
 
 
 @pytest.mark.parametrize(
