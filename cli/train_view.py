@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 def announce(event: Started) -> None:
     """Say what begins, and what a reader should know of it."""
     console.note(_opening(event))
-    for text in filter(None, (event.shorter, event.note, event.caution)):
+    for text in filter(None, (event.shorter, event.note, event.slower, event.caution)):
         console.note(f"Note: {text}")
     if event.memory.notable:
         console.note(_expected_memory(event.memory))

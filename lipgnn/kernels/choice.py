@@ -10,6 +10,7 @@ import torch
 from lipgnn.catalog import KERNELS, NO_NORM, check_name, fused_norms, parse_norm
 from lipgnn.errors import EnvironmentBroken
 
+ASKED_FOR = "asked for"
 _MODULES = {"fused": "lipgnn.kernels.fused", "triton": "lipgnn.kernels.triton"}
 
 
@@ -27,14 +28,14 @@ def choose(requested: str, device: torch.device) -> tuple[str, str]:
     """
     check_name("kernel", requested, KERNELS)
     if requested == "dgl":
-        return "dgl", "asked for"
+        return "dgl", ASKED_FOR
     if requested == "auto":
         # Triton's kernel has not met a GPU yet; it is used where it is asked for.
         obstacle = _module("fused").obstacle(device)
         return ("dgl", obstacle) if obstacle else ("fused", "the fastest on this device")
     if obstacle := _module(requested).obstacle(device):
         raise EnvironmentBroken(f"Kernel {requested!r} was asked for, but {obstacle}.", "Use --kernel auto.")
-    return requested, "asked for"
+    return requested, ASKED_FOR
 
 
 def choose_for(norm: str, requested: str, device: torch.device) -> tuple[str, str]:

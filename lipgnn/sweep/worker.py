@@ -88,7 +88,8 @@ def _followed(events: Iterable[Started | Epoch | Finished], say: Callable[[Messa
             return _ended(status, event.result.get("diverged_at"), event.result)
         if isinstance(event, Started):
             started = True
-            say({"event": "started", "epoch": event.resumed_epoch, "note": event.note})
+            for note in list(filter(None, (event.note, event.slower))) or [None]:
+                say({"event": "started", "epoch": event.resumed_epoch, "note": note})
         else:
             numbers = {"epoch": event.epoch, "val_score": event.val_score, "best_epoch": event.best_epoch}
             say({"event": "epoch", **numbers})

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
+from lipgnn.kernels.choice import ASKED_FOR
 from lipgnn.spec.run import RunSpec
 from lipgnn.training.memory import MemoryPlan
 
@@ -51,6 +52,13 @@ class Started:
             f"Run {self.run_id} was computed {by} up to epoch {self.resumed_epoch} and goes on {now}, {why} may differ "
             "from those of an uninterrupted run."
         )
+
+    @property
+    def slower(self) -> str | None:
+        """That the fused kernel is not used on a processor where nobody asked for DGL's, and why; None otherwise."""
+        if (self.device, self.kernel) != ("cpu", "dgl") or self.kernel_reason == ASKED_FOR:
+            return None
+        return f"Kernel dgl, which takes several times as long as kernel fused, is used: {self.kernel_reason}."
 
 
 @dataclass(frozen=True)

@@ -29,12 +29,12 @@ def test_nothing_is_said_of_traffic_where_there_is_none(shown):
 
 def test_what_begins_comes_with_its_note_and_its_caution(capsys, small_spec):
     memory = SimpleNamespace(notable=False, recompute_every=0)
-    said = {"shorter": "It goes on.", "note": "Bits differ.", "caution": "Norms differ."}
+    said = {"shorter": "It goes on.", "note": "Bits differ.", "slower": "It crawls.", "caution": "Norms differ."}
     said |= {"memory": memory, "spec": small_spec}
     known = dict.fromkeys(("run_id", "device", "device_reason", "kernel", "kernel_reason"), "x")
     announce(SimpleNamespace(**said, **known, parameters=1, resumed_epoch=3))
     err = capsys.readouterr().err
-    assert all(f"Note: {said[name]}" in err for name in ("shorter", "note", "caution"))
+    assert all(f"Note: {said[name]}" in err for name in ("shorter", "note", "slower", "caution"))
     assert "going on after epoch 3" in err
 
 

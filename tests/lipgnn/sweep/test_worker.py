@@ -46,6 +46,16 @@ def test_a_run_records_what_it_is_asked_to(request_for, tmp_path):
         assert run.recording_path("gradients").exists() == bool(record)
 
 
+def test_a_run_without_the_fused_kernel_says_so(request_for, monkeypatch):
+    missing = (None, "the fused kernel was not compiled when lipgnn was installed")
+    monkeypatch.setattr("lipgnn.kernels.native.library", lambda: missing)
+    for kernel, count in (("auto", 1), ("dgl", 0)):
+        told = []
+        assert worker.compute(request_for(epochs=1, kernel=kernel, seed=count), tell=told.append)["status"] == "done"
+        notes = [message["note"] for message in told if message.get("note")]
+        assert len(notes) == count and all(missing[1] in note for note in notes)
+
+
 def test_a_run_is_logged_and_a_tracker_that_fails_is_told_of(request_for, monkeypatch):
     made = plug_in(monkeypatch, fails_at="log 2")
     told = []

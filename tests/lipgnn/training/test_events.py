@@ -13,3 +13,11 @@ def test_only_another_number_of_threads_is_worth_a_note():
     assert started(resumed_epoch=3).note is None
     note = started(resumed_epoch=3, earlier_threads=1).note
     assert "1 thread(s) up to epoch 3" in note and "goes on with 2" in note
+
+
+def test_a_kernel_that_nobody_asked_for_is_worth_a_note_where_it_is_slow():
+    reason = "the fused kernel needs a processor with AVX2"
+    assert started().slower is None
+    assert started(kernel="fused", kernel_reason="the fastest on this device").slower is None
+    assert started(device="cuda:0", kernel_reason=reason).slower is None
+    assert reason in started(kernel_reason=reason).slower
