@@ -65,7 +65,8 @@ def unknown_name(kind: str, received: str, valid: Iterable[str]) -> UsageError:
     received : the name as the user gave it.
     valid : every name that would have been accepted.
     """
-    names = list(valid)
-    near = difflib.get_close_matches(str(received), names, n=1, cutoff=0.5)
+    names, received = list(valid), str(received)
+    # A word that goes on where a name ends is near as well: lipschitz and lip.
+    near = difflib.get_close_matches(received, names, n=1) or [name for name in names if received.startswith(name)]
     hint = f"Did you mean {near[0]!r}? " if near else ""
-    return UsageError(f"Unknown {kind} {str(received)!r}.", f"{hint}Valid: {', '.join(names)}.")
+    return UsageError(f"Unknown {kind} {received!r}.", f"{hint}Valid: {', '.join(names)}.")

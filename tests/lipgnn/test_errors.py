@@ -20,5 +20,11 @@ def test_unknown_name_lists_all_and_suggests_the_nearest():
     assert error.hint == "Did you mean 'lip'? Valid: none, lip, pair."
 
 
-def test_unknown_name_suggests_nothing_far_fetched():
-    assert errors.unknown_name("norm", "zzzzzz", ["none", "lip"]).hint == "Valid: none, lip."
+@pytest.mark.parametrize(
+    "received, valid, near",
+    [("lipschitz", "none, lip", "lip"), ("transformer", "gat, gt", None), ("zzz", "none, lip", None)]
+    + [("nope", "ablation, compress", None), ("compres", "ablation, compress", "compress")],
+)
+def test_unknown_name_suggests_nothing_far_fetched(received, valid, near):
+    hint = errors.unknown_name("norm", received, valid.split(", ")).hint
+    assert hint == (f"Did you mean {near!r}? Valid: {valid}." if near else f"Valid: {valid}.")
