@@ -40,6 +40,11 @@ def heads_fastest(heads: int, width: int) -> bool:
     return heads in VECTOR_HEADS and width < _WIDE
 
 
+def lanes(heads: int, width: int) -> int:
+    """How many heads of several slices are best attended side by side; 0 where those of one slice do as well."""
+    return max(VECTOR_HEADS) if heads != max(VECTOR_HEADS) and width < _WIDE else 0
+
+
 def additive(
     graph: dgl.DGLGraph,
     z: torch.Tensor,

@@ -15,6 +15,7 @@ from lipgnn.kernels.checks import autocasting
 from lipgnn.kernels.native import MOST_HEADS
 from lipgnn.nn.dropout import draw_seed
 from lipgnn.nn.ends import Ends, Features, cast, check_edge_weight, check_in_degrees
+from lipgnn.nn.lanes import Lanes
 from lipgnn.nn.slices import Projected, stacked, unbound
 from lipgnn.nn.softmax import edge_softmax
 from lipgnn.nn.spread import Spread, spread_of
@@ -44,6 +45,8 @@ class AttentionConv(nn.Module):
 
     attention: str
     counts_out_edges = False
+    # Whether a head's attention is made of its own projected features and its own parameters, and of no other's.
+    heads_apart = False
 
     def __init__(
         self,
@@ -136,22 +139,39 @@ class AttentionConv(nn.Module):
     def _attended(
         self, graph: dgl.DGLGraph, kernel: ModuleType | None, ends: Ends, edge_weight: torch.Tensor | None
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """The sums and, by the reference, the weights; (N, …, F) is projected at once, and attended slice by slice."""
+        """The sums and, by the reference, the weights.
+
+        (N, …, F) is projected at once, and attended slice by slice, or some heads of all slices at a time.
+        """
         if ends.source.dim() == 2:
             return self._attend(graph, kernel, self._projected_for(kernel, ends), edge_weight)
-        projected = self._projected_for(kernel, ends.slices_first())
+        slices, shape = ends.slices_first(), ends.source.shape[1:-1]
+        projected = self._projected_for(kernel, slices)
+        if kernel is fused and self.heads_apart and (width := fused.lanes(self.num_heads, self.out_feats)):
+            lanes = Lanes(len(slices.source), self.num_heads, width)
+            sums = []
+            for k, group in enumerate(lanes.groups_of(projected)):
+                heads = lanes.heads_in(k, slices.source.device)
+                sums.append(self._attend(graph, kernel, group, edge_weight, heads=heads)[0])
+            return lanes.joined(sums).unflatten(1, shape), None
         parts = [self._attend(graph, kernel, part, edge_weight) for part in unbound(projected)]
-        out, attention = (stacked(each, ends.source.shape[1:-1]) for each in zip(*parts, strict=True))
+        out, attention = (stacked(each, shape) for each in zip(*parts, strict=True))
         return out, attention
 
     def _attend(
-        self, graph: dgl.DGLGraph, kernel: ModuleType | None, projected: Projected, edge_weight: torch.Tensor | None
+        self,
+        graph: dgl.DGLGraph,
+        kernel: ModuleType | None,
+        projected: Projected,
+        edge_weight: torch.Tensor | None,
+        **heads: torch.Tensor,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
-        """The sums and, by the reference, the weights, of the projected features of one slice."""
+        """The sums and, by the reference, the weights, of the projected features of one slice, or of some heads."""
         if not kernel:
             return self._reference(graph, projected, edge_weight)
         dropout, seed = self.attn_drop.p if self.attn_drop.training else 0.0, draw_seed(self.attn_drop)
-        return self._fused(kernel, graph, projected, dropout=dropout, seed=seed, edge_weight=edge_weight), None
+        more = {"dropout": dropout, "seed": seed, "edge_weight": edge_weight, **heads}
+        return self._fused(kernel, graph, projected, **more), None
 
     def _projected_for(self, kernel: ModuleType | None, ends: Ends) -> Projected:
         """The projected features, in memory as this kernel likes them."""
@@ -237,7 +257,10 @@ class AttentionConv(nn.Module):
         raise NotImplementedError
 
     def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, projected: Projected, **more: Any) -> torch.Tensor:
-        """The same sums by a kernel, which is given dropout, seed and edge_weight."""
+        """The same sums by a kernel, which is given dropout, seed and edge_weight.
+
+        With `heads` as well, by layers whose heads are apart: it says which head each of those projected is.
+        """
         raise NotImplementedError
 
     def _fused_spread(self, graph: dgl.DGLGraph, projected: Projected) -> tuple[torch.Tensor, torch.Tensor]:

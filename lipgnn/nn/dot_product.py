@@ -106,15 +106,21 @@ class DotProductConv(AttentionConv):
         query, key, value = projected
         return aggregate(graph, self.scores(graph, query, key, value), value, self.attn_drop, edge_weight)
 
-    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, projected: Projected, **more: Any) -> torch.Tensor:
-        return kernel.dot_product(graph, *projected, kappa=self._kappa, **self._further, **more)
+    def _fused(
+        self,
+        kernel: ModuleType,
+        graph: dgl.DGLGraph,
+        projected: Projected,
+        heads: torch.Tensor | None = None,
+        **more: Any,
+    ) -> torch.Tensor:
+        return kernel.dot_product(graph, *projected, kappa=self._kappa, **self._further(heads), **more)
 
     def _fused_spread(self, graph: dgl.DGLGraph, projected: Projected) -> tuple[torch.Tensor, torch.Tensor]:
-        return fused.dot_product_spread(graph, *projected, kappa=self._kappa, **self._further)
+        return fused.dot_product_spread(graph, *projected, kappa=self._kappa, **self._further())
 
-    @property
-    def _further(self) -> dict[str, torch.Tensor]:
-        """What the kernel is given beside query, key and value."""
+    def _further(self, heads: torch.Tensor | None = None) -> dict[str, torch.Tensor]:
+        """What the kernel is given beside query, key and value, of all heads or of these."""
         return {}
 
     def _project(self, own: nn.Linear, x: torch.Tensor, heads: int, *, heads_fastest: bool) -> torch.Tensor:

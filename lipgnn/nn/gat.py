@@ -13,6 +13,7 @@ from lipgnn.catalog import ADDITIVE
 from lipgnn.kernels import affine, fused
 from lipgnn.nn.attention import aggregate
 from lipgnn.nn.ends import Ends
+from lipgnn.nn.lanes import of_heads
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.nn.projection import project
 from lipgnn.nn.residual_attention import ResidualAttentionConv
@@ -56,6 +57,7 @@ class GATConv(ResidualAttentionConv):
     """
 
     attention = ADDITIVE
+    heads_apart = True
 
     def __init__(
         self,
@@ -122,9 +124,16 @@ class GATConv(ResidualAttentionConv):
             out = out + self.bias.view(1, self.num_heads, self.out_feats)
         return out, attention
 
-    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, projected: Projected, **more: Any) -> torch.Tensor:
-        bias = None if self.bias is None else self.bias.view(self.num_heads, self.out_feats)
-        return kernel.additive(graph, **self._arguments(projected), bias=bias, **more)
+    def _fused(
+        self,
+        kernel: ModuleType,
+        graph: dgl.DGLGraph,
+        projected: Projected,
+        heads: torch.Tensor | None = None,
+        **more: Any,
+    ) -> torch.Tensor:
+        bias = None if self.bias is None else of_heads(self.bias.view(self.num_heads, self.out_feats), heads)
+        return kernel.additive(graph, **self._arguments(projected, heads), bias=bias, **more)
 
     def _fused_spread(self, graph: dgl.DGLGraph, projected: Projected) -> tuple[torch.Tensor, torch.Tensor]:
         return fused.additive_spread(graph, **self._arguments(projected))
@@ -148,13 +157,15 @@ class GATConv(ResidualAttentionConv):
             self._target_map, ends.target, self.num_heads, heads_fastest=heads_fastest, kernel=self.kernel
         )
 
-    def _arguments(self, projected: Projected) -> dict[str, torch.Tensor | float | None]:
+    def _arguments(
+        self, projected: Projected, heads: torch.Tensor | None = None
+    ) -> dict[str, torch.Tensor | float | None]:
         z, target = projected
         return {
             "z": z,
             "target": target,
-            "attn_l": self.attn_l,
-            "attn_r": self.attn_r,
+            "attn_l": of_heads(self.attn_l, heads),
+            "attn_r": of_heads(self.attn_r, heads),
             "kappa": self._kappa,
             "negative_slope": self.leaky_relu.negative_slope,
         }

@@ -79,12 +79,17 @@ class GATSepConv(GATConv):
             self.feed.reset_parameters()
 
     def _attend(
-        self, graph: dgl.DGLGraph, kernel: ModuleType | None, projected: Projected, edge_weight: torch.Tensor | None
+        self,
+        graph: dgl.DGLGraph,
+        kernel: ModuleType | None,
+        projected: Projected,
+        edge_weight: torch.Tensor | None,
+        **heads: torch.Tensor,
     ) -> tuple[torch.Tensor, torch.Tensor | None]:
         neighbours, kept = without_loops(graph)
         if edge_weight is not None and kept is not None:
             edge_weight = edge_weight[kept]
-        out, attention = super()._attend(neighbours, kernel, projected, edge_weight)
+        out, attention = super()._attend(neighbours, kernel, projected, edge_weight, **heads)
         if attention is None or kept is None:
             return out, attention
         everywhere = attention.new_zeros(graph.num_edges(), *attention.shape[1:])

@@ -14,6 +14,7 @@ from lipgnn.errors import UsageError
 from lipgnn.kernels import affine, fused
 from lipgnn.nn.attention import aggregate
 from lipgnn.nn.ends import Ends, Features
+from lipgnn.nn.lanes import of_heads
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.nn.projection import project
 from lipgnn.nn.residual_attention import ResidualAttentionConv
@@ -58,6 +59,7 @@ class GATv2Conv(ResidualAttentionConv):
     """
 
     attention = DYNAMIC
+    heads_apart = True
     # As the base says, of which `forward` has another order of arguments here.
     local, keeps_statistics = ResidualAttentionConv.local, ResidualAttentionConv.keeps_statistics
     counts_out_edges = False
@@ -131,8 +133,16 @@ class GATv2Conv(ResidualAttentionConv):
         value = key if self._value_bias is None else key + self._value_bias
         return aggregate(graph, self.scores(graph, key, query), value, self.attn_drop, edge_weight)
 
-    def _fused(self, kernel: ModuleType, graph: dgl.DGLGraph, projected: Projected, **more: Any) -> torch.Tensor:
-        return kernel.dynamic(graph, **self._arguments(projected), bias=self._value_bias, **more)
+    def _fused(
+        self,
+        kernel: ModuleType,
+        graph: dgl.DGLGraph,
+        projected: Projected,
+        heads: torch.Tensor | None = None,
+        **more: Any,
+    ) -> torch.Tensor:
+        bias = None if self._value_bias is None else of_heads(self._value_bias, heads)
+        return kernel.dynamic(graph, **self._arguments(projected, heads), bias=bias, **more)
 
     def _fused_spread(self, graph: dgl.DGLGraph, projected: Projected) -> tuple[torch.Tensor, torch.Tensor]:
         return fused.dynamic_spread(graph, **self._arguments(projected))
@@ -152,10 +162,12 @@ class GATv2Conv(ResidualAttentionConv):
         bias = None if source.bias is None else source.bias + target.bias
         return key, project(target, ends.target, heads, heads_fastest=heads_fastest, kernel=self.kernel, bias=bias)
 
-    def _arguments(self, projected: Projected) -> dict[str, torch.Tensor | float | None]:
+    def _arguments(
+        self, projected: Projected, heads: torch.Tensor | None = None
+    ) -> dict[str, torch.Tensor | float | None]:
         key, query = projected
-        slope = self.leaky_relu.negative_slope
-        return {"key": key, "query": query, "attn": self.attn, "kappa": self._kappa, "negative_slope": slope}
+        attn, slope = of_heads(self.attn, heads), self.leaky_relu.negative_slope
+        return {"key": key, "query": query, "attn": attn, "kappa": self._kappa, "negative_slope": slope}
 
     def scores(self, graph: dgl.DGLGraph, key: torch.Tensor, query: torch.Tensor) -> torch.Tensor:
         """Normalized scores of all edges, (E, H, 1), from k (N, H, D) of sources and q (M, H, D) of targets."""

@@ -14,6 +14,7 @@ from lipgnn.kernels import fused
 from lipgnn.kernels.edge_types import types_of
 from lipgnn.nn.dot_product import DotProductConv
 from lipgnn.nn.ends import Ends
+from lipgnn.nn.lanes import of_heads
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.norms.scores.dot_product import products
 from lipgnn.runtime import dgl
@@ -48,6 +49,7 @@ class TransformerConv(DotProductConv):
         `graph.edata["edge_type"]`. With 0 the layer does not look at types.
     """
 
+    heads_apart = True
     typed_edges = True
 
     def __init__(self, *arguments: Any, edge_types: int = 0, **options: Any):
@@ -86,9 +88,8 @@ class TransformerConv(DotProductConv):
         maps = ((self.query, ends.target), (self.key, ends.source), (self.value, ends.source))
         return [self._project(own, x, self.num_heads, heads_fastest=heads_fastest) for own, x in maps]
 
-    @property
-    def _further(self) -> dict[str, torch.Tensor]:
-        return {} if self.edge_type is None else {"codes": self.edge_type}
+    def _further(self, heads: torch.Tensor | None = None) -> dict[str, torch.Tensor]:
+        return {} if self.edge_type is None else {"codes": of_heads(self.edge_type, heads)}
 
     def scores(self, graph: dgl.DGLGraph, query: torch.Tensor, key: torch.Tensor, value: torch.Tensor) -> torch.Tensor:
         """Scores of all edges, (E, H, 1), from query (M, H, D) of targets, key and value (N, H, D) of sources."""
