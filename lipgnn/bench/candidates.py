@@ -18,7 +18,7 @@ from lipgnn.bench.gemm import products, replay
 from lipgnn.bench.inputs import Inputs, Tensors
 from lipgnn.catalog import NO_NORM
 from lipgnn.kernels import fused
-from lipgnn.nn.attention import aggregate
+from lipgnn.nn.softmax import aggregate
 from lipgnn.runtime import dgl
 
 

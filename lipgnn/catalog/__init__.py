@@ -46,6 +46,7 @@ from lipgnn.catalog.network import (
     SKIPS,
     STACKS,
     SUMS,
+    TORCH_INITS,
 )
 from lipgnn.catalog.norms import (
     ADDITIVE,
@@ -130,6 +131,7 @@ __all__ = [
     "SUMS_RECIPE",
     "SYMMETRIES",
     "TASKS",
+    "TORCH_INITS",
     "TRACKERS",
     "TRANSITIONS",
     "WALKERS",

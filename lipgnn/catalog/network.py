@@ -51,13 +51,15 @@ MLPS: dict[str, Entry] = {
 
 INITS: dict[str, Entry] = {
     "glorot": Entry("maps start as the authors of the layer draw them"),
-    "torch-ends": Entry(
-        "encoder and decoder start as torch draws them, biases among them, and the map of residual linear as Glorot's"
-    ),
+    "torch": Entry("encoder, decoder and the map of residual linear start as torch draws them, biases among them"),
+    "torch-ends": Entry("encoder and decoder start as torch draws them, and the map of residual linear as Glorot's"),
     "orthogonal": Entry("maps start with orthonormal rows or columns for every head"),
     "zero-last": Entry("every layer starts by adding nothing"),
     "balanced": Entry("the network starts linear, with maps in balance and equal attention (Mustafa et al. 2023)"),
 }
+
+TORCH_INITS = ("torch", "torch-ends")
+"""Under these encoder and decoder start as torch draws them."""
 
 MIXING_INITS: dict[str, Entry] = {
     "normal": Entry("every head starts with a random mixture of all shared channels, as the authors draw it"),

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 import torch
 from torch import nn
 
-from lipgnn.catalog import SUMS
+from lipgnn.catalog import SUMS, TORCH_INITS
 from lipgnn.errors import UsageError
 from lipgnn.network.build import Builder
 from lipgnn.network.edge_dropout import EdgeDropout
@@ -99,7 +99,7 @@ class DeepGNN(nn.Module):
         self.needs_start = spec.residual == "initial"
         self.recompute_every = spec.recomputed_blocks
         for linear in (self.encoder, self.decoder):
-            if isinstance(linear, nn.Linear) and spec.init != "torch-ends":
+            if isinstance(linear, nn.Linear) and spec.init not in TORCH_INITS:
                 nn.init.xavier_uniform_(linear.weight)
                 if linear.bias is not None:
                     nn.init.zeros_(linear.bias)

@@ -17,15 +17,12 @@ from lipgnn.nn.dropout import draw_seed
 from lipgnn.nn.ends import Ends, Features, cast, check_edge_weight, check_in_degrees
 from lipgnn.nn.lanes import Lanes
 from lipgnn.nn.slices import Projected, stacked, unbound
-from lipgnn.nn.softmax import edge_softmax
 from lipgnn.nn.spread import Spread, spread_of
 from lipgnn.norms import Bound
 from lipgnn.norms.contract import certified, is_fused, is_local, keeps_statistics
 from lipgnn.norms.lengths import spectral_norm
 from lipgnn.runtime import dgl
 from lipgnn.spec.network import NetworkSpec
-
-fn = dgl.function
 
 
 class AttentionConv(nn.Module):
@@ -280,34 +277,3 @@ class AttentionConv(nn.Module):
     def _passed_bound(self) -> float:
         """The Lipschitz constant of what passes the attention by."""
         raise NotImplementedError
-
-
-def aggregate(
-    graph: dgl.DGLGraph,
-    scores: torch.Tensor,
-    value: torch.Tensor,
-    dropout: nn.Module,
-    edge_weight: torch.Tensor | None = None,
-) -> tuple[torch.Tensor, torch.Tensor]:
-    """Softmax over the in-edges of every node, then the weighted sum of the sources' values.
-
-    Parameters
-    ----------
-    scores : (E, H, 1).
-    value : (N, H, D).
-    dropout : applied to the attention weights.
-    edge_weight : (E,), what they are multiplied by after that.
-
-    Returns
-    -------
-    the sums, (M, H, D), and the attention weights after dropout and multiplied, (E, H, 1).
-    """
-    # Of the graph that it was given, on which the weights are not put: with them it would hold itself alive.
-    attention = dropout(edge_softmax(graph, scores))
-    if edge_weight is not None:
-        attention = attention * edge_weight.view(-1, 1, 1)
-    graph = graph.local_var()
-    graph.srcdata["value"] = value
-    graph.edata["attention"] = attention
-    graph.update_all(fn.u_mul_e("value", "attention", "m"), fn.sum("m", "out"))
-    return graph.dstdata["out"], attention

@@ -10,11 +10,12 @@ from torch import nn
 
 from lipgnn.catalog import DOT_PRODUCT
 from lipgnn.kernels import affine, fused
-from lipgnn.nn.attention import AttentionConv, aggregate
+from lipgnn.nn.attention import AttentionConv
 from lipgnn.nn.ends import Ends
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.nn.projection import Projection, project
 from lipgnn.nn.slices import Projected
+from lipgnn.nn.softmax import aggregate
 from lipgnn.norms import score_norm
 from lipgnn.norms.lengths import spectral_norm
 from lipgnn.norms.scores.dot_product import products

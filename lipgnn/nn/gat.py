@@ -11,13 +11,13 @@ from torch import nn
 
 from lipgnn.catalog import ADDITIVE
 from lipgnn.kernels import affine, fused
-from lipgnn.nn.attention import aggregate
 from lipgnn.nn.ends import Ends
 from lipgnn.nn.lanes import of_heads
 from lipgnn.nn.linear_map import LinearMap
 from lipgnn.nn.projection import project
 from lipgnn.nn.residual_attention import ResidualAttentionConv
 from lipgnn.nn.slices import Projected
+from lipgnn.nn.softmax import aggregate
 from lipgnn.norms import Bound, score_norm
 from lipgnn.runtime import dgl
 

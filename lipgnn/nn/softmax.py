@@ -1,11 +1,14 @@
-"""The softmax over the in-edges of every node, that of DGL with second derivatives that are right."""
+"""The softmax over the in-edges of every node, that of DGL with second derivatives that are right, and sums by it."""
 
 from __future__ import annotations
 
 import torch
+from torch import nn
 from torch.autograd.function import FunctionCtx
 
 from lipgnn.runtime import dgl
+
+fn = dgl.function
 
 
 def edge_softmax(graph: dgl.DGLGraph, scores: torch.Tensor) -> torch.Tensor:
@@ -16,6 +19,37 @@ def edge_softmax(graph: dgl.DGLGraph, scores: torch.Tensor) -> torch.Tensor:
     that can be; any other is DGL's own, to the last bit.
     """
     return _EdgeSoftmax.apply(scores, graph)
+
+
+def aggregate(
+    graph: dgl.DGLGraph,
+    scores: torch.Tensor,
+    value: torch.Tensor,
+    dropout: nn.Module,
+    edge_weight: torch.Tensor | None = None,
+) -> tuple[torch.Tensor, torch.Tensor]:
+    """Softmax over the in-edges of every node, then the weighted sum of the sources' values.
+
+    Parameters
+    ----------
+    scores : (E, H, 1).
+    value : (N, H, D).
+    dropout : applied to the attention weights.
+    edge_weight : (E,), what they are multiplied by after that.
+
+    Returns
+    -------
+    the sums, (M, H, D), and the attention weights after dropout and multiplied, (E, H, 1).
+    """
+    # Of the graph that it was given, on which the weights are not put: with them it would hold itself alive.
+    attention = dropout(edge_softmax(graph, scores))
+    if edge_weight is not None:
+        attention = attention * edge_weight.view(-1, 1, 1)
+    graph = graph.local_var()
+    graph.srcdata["value"] = value
+    graph.edata["attention"] = attention
+    graph.update_all(fn.u_mul_e("value", "attention", "m"), fn.sum("m", "out"))
+    return graph.dstdata["out"], attention
 
 
 class _EdgeSoftmax(torch.autograd.Function):

@@ -22,8 +22,13 @@ def test_unknown_name_lists_all_and_suggests_the_nearest():
 
 @pytest.mark.parametrize(
     "received, valid, near",
-    [("lipschitz", "none, lip", "lip"), ("transformer", "gat, gt", None), ("zzz", "none, lip", None)]
-    + [("nope", "ablation, compress", None), ("compres", "ablation, compress", "compress")],
+    [
+        ("lipschitz", "none, lip", "lip"),
+        ("transformer", "gat, gt", None),
+        ("zzz", "none, lip", None),
+        ("nope", "ablation, compress", None),
+        ("compres", "ablation, compress", "compress"),
+    ],
 )
 def test_unknown_name_suggests_nothing_far_fetched(received, valid, near):
     hint = errors.unknown_name("norm", received, valid.split(", ")).hint

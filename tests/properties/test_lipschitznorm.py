@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 from torch import nn
 
 from lipgnn.nn import GATConv, GATv2Conv, GroupedHeadsConv, SharedHeadsConv, TransformerConv
-from lipgnn.nn.attention import aggregate
+from lipgnn.nn.softmax import aggregate
 from lipgnn.norms import DotProductLipschitzNorm, LipschitzNorm
 
 SEEDS = st.integers(0, 2**16)

@@ -16,7 +16,7 @@ from lipgnn.diagnose.data import WholeData
 from lipgnn.diagnose.profile import profile
 from lipgnn.kernels import fused
 from lipgnn.nn import GATConv, GATv2Conv, SharedHeadsConv, TransformerConv
-from lipgnn.nn.attention import aggregate
+from lipgnn.nn.softmax import aggregate
 from lipgnn.runtime import dgl
 from lipgnn.spec.run import RunSpec
 

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lipgnn.errors import DataError
 from lipgnn.kernels import fused
 from lipgnn.nn import TransformerConv
-from lipgnn.nn.attention import aggregate
+from lipgnn.nn.softmax import aggregate
 from lipgnn.runtime import EDGE_TYPE, dgl
 
 pytestmark = pytest.mark.skipif(

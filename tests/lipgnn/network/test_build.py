@@ -32,7 +32,7 @@ def test_heads_share_what_was_asked_for_in_a_block_and_in_its_example(sharing, k
     assert block.parts[0].shared_dim == (16 if stack == "plain" else 8)
 
 
-@pytest.mark.parametrize("init", ["glorot", "torch-ends", "orthogonal", "zero-last"])
+@pytest.mark.parametrize("init", ["glorot", "torch", "torch-ends", "orthogonal", "zero-last"])
 @pytest.mark.parametrize("weight_norm", ["none", "cap:0.5"])
 @pytest.mark.parametrize("sharing, kind", SHARED)
 def test_maps_of_shared_heads_are_drawn_and_bounded_like_others(sharing, kind, weight_norm, init):
@@ -45,6 +45,17 @@ def test_maps_of_shared_heads_are_drawn_and_bounded_like_others(sharing, kind, w
     elif init == "orthogonal":
         torch.testing.assert_close(torch.stack(lengths), torch.ones(len(lengths)))
     assert conv.value.weight.any() == (init != "zero-last")
+
+
+@pytest.mark.parametrize("init, beside", [("glorot", 1 / 3), ("torch", 1 / 3), ("torch-ends", 1)])
+def test_ends_and_the_map_of_residual_linear_start_as_torch_or_glorot_draws_them(init, beside):
+    """Torch draws from U(±1/√n) for n inputs, of variance 1/(3n); Glorot has 2/(n + m) for m outputs, 1/n if m = n."""
+    torch.manual_seed(0)
+    deep = DeepGNN(NetworkSpec(model="gat", norm="none", hidden=128, heads=1, residual="linear", init=init), 128, 128)
+    assert 128 * deep.blocks[0].beside.weight.var().item() == pytest.approx(beside, rel=0.05)
+    for end in (deep.encoder, deep.decoder):
+        assert 128 * end.weight.var().item() == pytest.approx(1 if init == "glorot" else 1 / 3, rel=0.05)
+        assert end.bias.any() == (init != "glorot")
 
 
 def test_maps_near_the_identity_come_nearer_with_depth():

@@ -4,37 +4,17 @@ from __future__ import annotations
 
 import gc
 
-import numpy as np
 import pytest
 import torch
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from torch import nn
 
 from lipgnn.errors import DataError
 from lipgnn.nn import GATConv, TransformerConv
-from lipgnn.nn.attention import aggregate, check_in_degrees
+from lipgnn.nn.attention import check_in_degrees
 from lipgnn.nn.contract import acts_alike, is_local, keeps_statistics
 from lipgnn.nn.spread import spread_of
 from lipgnn.norms import DotProductLipschitzNorm
 from lipgnn.spec.network import NetworkSpec
-
-
-class Twice(nn.Module):
-    def forward(self, x):
-        return 2 * x
-
-
-@settings(max_examples=25, deadline=None)
-@given(data=st.data())
-def test_aggregate_is_the_softmax_weighted_sum(data, reference):
-    graph = data.draw(reference.graphs(complete="nothing"))
-    scores = 3 * reference.normal(1, graph.num_edges(), 2, 1)
-    value = reference.normal(2, graph.num_nodes(), 2, 3)
-    out, attention = aggregate(graph, scores, value, nn.Identity())
-    expected = reference.attend(reference.edges_of(graph), scores.squeeze(-1).numpy(), value.numpy())
-    np.testing.assert_allclose(out.numpy(), expected[0], atol=1e-12)
-    np.testing.assert_allclose(attention.squeeze(-1).numpy(), expected[1], atol=1e-12)
 
 
 @pytest.mark.parametrize("kernel", ["auto", "dgl"])
@@ -55,29 +35,6 @@ def test_attention_over_no_neighbour_has_no_spread(kind, reference):
         kind(3, 2, 4, norm="lip")(reference.small_graph(loops=False), torch.ones(7, 3))
     with pytest.raises(DataError, match="no in-edge"):
         kind(3, 2, 4, norm="lip").spread(reference.small_graph(loops=False), torch.ones(7, 3))
-
-
-def test_aggregate_survives_scores_whose_exponential_overflows(reference):
-    graph = reference.build([(0, 1), (1, 1), (2, 1)], nodes=3)
-    value = reference.normal(0, 3, 1, 2)
-    out, attention = aggregate(graph, torch.tensor([1e4, 1e4, -1e4]).view(3, 1, 1).double(), value, nn.Identity())
-    assert attention.flatten().tolist() == [0.5, 0.5, 0.0]
-    torch.testing.assert_close(out[1], (value[0] + value[1]) / 2)
-
-
-def test_dropout_acts_on_the_weights_that_are_summed_and_returned(reference):
-    graph = reference.small_graph()
-    scores, value = reference.normal(1, graph.num_edges(), 2, 1), reference.normal(2, 7, 2, 3)
-    plain = aggregate(graph, scores, value, nn.Identity())
-    doubled = aggregate(graph, scores, value, Twice())
-    torch.testing.assert_close(doubled[0], 2 * plain[0])
-    torch.testing.assert_close(doubled[1], 2 * plain[1])
-
-
-def test_aggregate_leaves_nothing_on_the_graph(reference):
-    graph = reference.small_graph()
-    aggregate(graph, torch.zeros(graph.num_edges(), 1, 1), torch.ones(7, 1, 2), nn.Identity())
-    assert not graph.ndata and not graph.edata
 
 
 def test_nodes_without_in_edges_are_counted_and_the_first_five_named(reference):

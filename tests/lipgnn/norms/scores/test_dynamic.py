@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scores import DTYPES, SIZES, dynamic, gradients
 
 from lipgnn.errors import UsageError
-from lipgnn.nn.attention import aggregate
+from lipgnn.nn.softmax import aggregate
 from lipgnn.norms import DynamicLipschitzNorm
 
 
