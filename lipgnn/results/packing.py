@@ -13,7 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from lipgnn.errors import DataError, UsageError
-from lipgnn.files import ensure_writable, rename, sha256, to_json, write_atomic
+from lipgnn.files import ensure_writable, sha256, to_json, write_atomic
+from lipgnn.results.checkpoint_pair import STATE, TENSORS, CheckpointPair
 from lipgnn.results.recordings import RECORDS
 from lipgnn.results.run import Run
 from lipgnn.results.store import Store
@@ -22,8 +23,8 @@ from lipgnn.spec.run import RunSpec
 SCHEMA = 1
 SUFFIX = ".run.zip"
 _LIST = "pack.json"
-_SPEC, _STATE, _TENSORS, _NEXT = "spec.json", "last.json", "last.safetensors", "last.next.safetensors"
-_NEEDED = (_SPEC, "log.jsonl", _TENSORS, _STATE)
+_SPEC = "spec.json"
+_NEEDED = (_SPEC, "log.jsonl", TENSORS, STATE)
 _ALLOWED = (*_NEEDED, "best.safetensors", *(f"{record}.safetensors" for record in RECORDS))
 
 
@@ -45,11 +46,16 @@ def pack(run: Run, path: Path) -> int:
                 f"Run {run.id} is finished, and a pack is for going on.",
                 "Its row in results.csv is all that a report needs.",
             )
-        if not (run.path / _STATE).exists():
+        checkpoint = CheckpointPair(run.path, run.check_claim)
+        if not checkpoint.state_path.exists():
             raise UsageError(f"Run {run.id} has no checkpoint yet.", "Let it compute for a while.")
-        state = _read_json((run.path / _STATE).read_bytes(), _STATE)
+        state = _read_json(checkpoint.state_path.read_bytes(), STATE)
+        if checkpoint.tensors_with(state.get("sha256", "")) is None:
+            raise DataError(
+                f"The checkpoint in {str(run.path)!r} is damaged: no tensors have the digest in {STATE}.",
+                "Compute the run anew with --force.",
+            )
         content = {name: (run.path / name).read_bytes() for name in _ALLOWED if (run.path / name).exists()}
-        content[_TENSORS] = _tensors_of(run, state)
     digests = {name: sha256(data) for name, data in content.items()}
     listed = to_json({"schema": SCHEMA, "run_id": run.id, "files": digests})
     packed = io.BytesIO()
@@ -79,36 +85,23 @@ def unpack(path: Path, store: Store, *, force: bool = False) -> tuple[str, RunSp
     Held : somebody computes it there.
     """
     spec, run_id, content = _read(path)
-    run, epoch = store.run(run_id), _epoch(_read_json(content[_STATE], _STATE))
+    run, epoch = store.run(run_id), _epoch(_read_json(content[STATE], STATE))
     with run.claim():
         if run.result_path.exists():
             raise UsageError(f"Run {run_id} is finished in {str(store.root)!r}.", "Nothing is left to go on with.")
-        own = run.path / _STATE
-        reached = _epoch(_read_json(own.read_bytes(), _STATE)) if own.exists() else -1
+        own = CheckpointPair(run.path, run.check_claim)
+        reached = _epoch(_read_json(own.state_path.read_bytes(), STATE)) if own.state_path.exists() else -1
         if reached >= epoch and not force:
             raise UsageError(
                 f"Run {run_id} is at epoch {reached} in {str(store.root)!r}, and {str(path)!r} at {epoch}.",
                 "Add --force to go back to that.",
             )
-        # In the order of a checkpoint: what is there by its old names counts until last.json is replaced.
-        for name in content.keys() - {_STATE, _TENSORS}:
+        # The checkpoint last: until then the one that is there counts.
+        for name in content.keys() - {STATE, TENSORS}:
             write_atomic(run.path / name, content[name], run.check_claim)
-        write_atomic(run.path / _NEXT, content[_TENSORS], run.check_claim)
-        write_atomic(own, content[_STATE], run.check_claim)
-        rename(run.path / _NEXT, run.path / _TENSORS)
+        own.replace(content[TENSORS], content[STATE])
         run.forget_failure()
     return run_id, spec, epoch
-
-
-def _tensors_of(run: Run, state: dict[str, Any]) -> bytes:
-    """Those that the checkpoint names, whether they have their final name already or not."""
-    for name in (_TENSORS, _NEXT):
-        if (run.path / name).exists() and sha256(data := (run.path / name).read_bytes()) == state.get("sha256"):
-            return data
-    raise DataError(
-        f"The checkpoint in {str(run.path)!r} is damaged: no tensors have the digest in {_STATE}.",
-        "Compute the run anew with --force.",
-    )
 
 
 def _read(path: Path) -> tuple[RunSpec, str, dict[str, bytes]]:
@@ -133,13 +126,13 @@ def _read(path: Path) -> tuple[RunSpec, str, dict[str, bytes]]:
     for name, data in content.items():
         if sha256(data) != digests[name]:
             raise _damaged(path, f"{name} is not what it was")
-    described, state = _read_json(content[_SPEC], _SPEC, path), _read_json(content[_STATE], _STATE, path)
+    described, state = _read_json(content[_SPEC], _SPEC, path), _read_json(content[STATE], STATE, path)
     try:
         spec = RunSpec.from_mapping(described["spec"])
         run_id = spec.run_id(described["fingerprint"])
     except (KeyError, TypeError, ValueError, UsageError) as error:
         raise _damaged(path, f"{_SPEC} says no run ({error})") from error
-    if not run_id == listed.get("run_id") == described.get("run_id") or state.get("sha256") != digests[_TENSORS]:
+    if not run_id == listed.get("run_id") == described.get("run_id") or state.get("sha256") != digests[TENSORS]:
         raise _damaged(path, "its parts are of different runs")
     return spec, run_id, content
 
@@ -157,7 +150,7 @@ def _read_json(data: bytes, name: str, path: Path | None = None) -> dict[str, An
 def _epoch(state: dict[str, Any]) -> int:
     epoch = state.get("state", {}).get("epoch") if isinstance(state.get("state"), dict) else None
     if type(epoch) is not int:
-        raise DataError(f"{_STATE} names no epoch.", "Pack the run again.")
+        raise DataError(f"{STATE} names no epoch.", "Pack the run again.")
     return epoch
 
 

@@ -3,7 +3,7 @@
 results/runs/<id>/spec.json         what is computed, written when the run begins
                   claim             who computes it now (lipgnn.results.claims)
                   log.jsonl         one line per epoch
-                  last.*            checkpoint to resume from (lipgnn.training.checkpoint)
+                  last.*            checkpoint to resume from (lipgnn.results.checkpoint_pair)
                   best.safetensors  the model at the selected epoch
                   last-good.safetensors  of a run that diverged, its last good state
                   gradients.safetensors  what was recorded on the way, if asked for (lipgnn.results.recordings)

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 from safetensors import SafetensorError
@@ -12,38 +10,22 @@ from safetensors.torch import load as tensors_from_bytes
 from safetensors.torch import save as tensors_to_bytes
 
 from lipgnn.errors import DataError
-from lipgnn.files import rename, sha256, to_json, write_atomic
+from lipgnn.files import sha256, to_json
+from lipgnn.results.checkpoint_pair import CheckpointPair
 from lipgnn.spec.run import HOW, RunSpec, is_neutral
 from lipgnn.tasks.saved import Tensors
 
 SCHEMA = 1
 
 
-class CheckpointFile:
-    """`last.safetensors` and `last.json` of a run, always a matching pair.
-
-    The tensors are written beside the old ones first; then last.json, which carries their digest, is replaced:
-    that is the moment the new checkpoint counts. Only then do the tensors take their final name, and if that
-    does not happen any more, `read` makes up for it. A kill at any point leaves the old pair or the new one.
-
-    Parameters
-    ----------
-    check : called before anything takes its name; raises where another process has taken the run over.
-    """
-
-    def __init__(self, folder: Path, check: Callable[[], None] = lambda: None):
-        self._check = check
-        self.tensors_path = folder / "last.safetensors"
-        self.next_path = folder / "last.next.safetensors"
-        self.state_path = folder / "last.json"
+class CheckpointFile(CheckpointPair):
+    """The checkpoint of a run: tensors and state, and the specification that they are of."""
 
     def write(self, tensors: Tensors, state: dict[str, Any], spec: RunSpec) -> None:
         """Replace the checkpoint."""
         content = tensors_to_bytes({name: tensor.contiguous() for name, tensor in tensors.items()})
-        write_atomic(self.next_path, content, self._check)
         described = {"schema": SCHEMA, "sha256": sha256(content), "spec": spec.to_dict(), "state": state}
-        write_atomic(self.state_path, to_json(described), self._check)
-        rename(self.next_path, self.tensors_path)
+        self.replace(content, to_json(described))
 
     def read(self, spec: RunSpec) -> tuple[Tensors, dict[str, Any]] | None:
         """The checkpoint, or None where there is none.
@@ -69,14 +51,9 @@ class CheckpointFile:
         differing = sorted(k for k in {*saved, *wanted} - {*HOW} - young if saved.get(k) != wanted.get(k))
         if differing:
             raise self.damaged(f"it is of another run; these differ: {', '.join(differing)}")
-        for path in (self.tensors_path, self.next_path):
-            if path.exists():
-                content = path.read_bytes()
-                if sha256(content) == digest:
-                    if path == self.next_path:
-                        rename(self.next_path, self.tensors_path)
-                    return self._tensors(content), state
-        raise self.damaged(f"no tensors beside it have the digest in {self.state_path.name}")
+        if (content := self.tensors_with(digest)) is None:
+            raise self.damaged(f"no tensors beside it have the digest in {self.state_path.name}")
+        return self._tensors(content), state
 
     def _tensors(self, content: bytes) -> Tensors:
         try:

@@ -84,7 +84,7 @@ def test_tensors_that_have_not_their_final_name_yet_are_packed(halfway, tmp_path
     (run.path / "last.safetensors").write_bytes(b"of the checkpoint before")
     pack(run, tmp_path / "y.run.zip")
     assert unpack(tmp_path / "y.run.zip", Store(tmp_path / "g"))[2] == 3
-    (run.path / "last.next.safetensors").write_bytes(b"damaged")
+    (run.path / "last.safetensors").write_bytes(b"damaged")
     with pytest.raises(DataError, match="no tensors have the digest"):
         pack(run, tmp_path / "z.run.zip")
 

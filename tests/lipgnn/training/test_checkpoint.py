@@ -17,10 +17,6 @@ def tensors(value):
     return {"a": torch.full((3,), float(value)), "b": torch.arange(4)}
 
 
-class Killed(BaseException):
-    """Stands for kill -9: nothing may catch it."""
-
-
 def test_no_checkpoint_is_none(tmp_path):
     assert CheckpointFile(tmp_path).read(SPEC) is None
 
@@ -32,46 +28,6 @@ def test_round_trip(tmp_path):
     assert state == {"epoch": 7, "lr": 0.1 + 0.2}
     assert all(torch.equal(loaded[name], value) for name, value in tensors(1).items())
     assert sorted(os.listdir(tmp_path)) == ["last.json", "last.safetensors"]
-
-
-def test_a_kill_between_any_two_steps_leaves_the_old_checkpoint_or_the_new(tmp_path, monkeypatch):
-    """Every call that touches the disk is a place to die at; afterwards a whole checkpoint is read."""
-    steps = []
-
-    def dying(real, number):
-        def call(*args):
-            steps.append(number)
-            if len(steps) == deadly:
-                raise Killed
-            return real(*args)
-
-        return call
-
-    real = {name: getattr(os, name) for name in ("replace", "fsync", "open")}
-    seen = set()
-    for deadly in range(1, 20):
-        folder = tmp_path / str(deadly)
-        folder.mkdir()
-        file = CheckpointFile(folder)
-        file.write(tensors(1), {"epoch": 1}, SPEC)
-        steps.clear()
-        for name, function in real.items():
-            monkeypatch.setattr(os, name, dying(function, name))
-        try:
-            file.write(tensors(2), {"epoch": 2}, SPEC)
-            finished = True
-        except Killed:
-            finished = False
-        for name, function in real.items():
-            monkeypatch.setattr(os, name, function)
-        loaded, state = file.read(SPEC)
-        assert loaded["a"][0] == state["epoch"]
-        assert (folder / "last.safetensors").exists()
-        seen.add(state["epoch"])
-        if finished:
-            break
-    assert finished
-    assert seen == {1, 2}
 
 
 def test_an_option_younger_than_the_checkpoint_changes_nothing_while_it_is_neutral(tmp_path):
