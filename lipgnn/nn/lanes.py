@@ -41,10 +41,11 @@ class Lanes:
         return lanes.unflatten(1, (self.slices, self.heads))
 
     def _spread(self, x: torch.Tensor) -> torch.Tensor:
-        lanes = x.permute(1, 3, 0, 2).flatten(2)  # (N, D, B·H)
-        lanes = nn.functional.pad(lanes, (0, self.groups * self.width - lanes.shape[-1]))
-        by_group = lanes.unflatten(-1, (self.groups, self.width)).permute(2, 0, 1, 3)  # (groups, N, D, L)
-        return by_group.contiguous().transpose(-1, -2)
+        _, nodes, _, width = x.shape
+        lanes = x.transpose(1, 2).reshape(-1, nodes * width)  # (B·H, N·D)
+        lanes = nn.functional.pad(lanes, (0, 0, 0, self.groups * self.width - len(lanes)))
+        by_group = lanes.unflatten(0, (self.groups, self.width)).transpose(1, 2).contiguous()  # (groups, N·D, L)
+        return by_group.unflatten(1, (nodes, width)).transpose(-1, -2)
 
 
 def of_heads(parameter: torch.Tensor, heads: torch.Tensor | None) -> torch.Tensor:
