@@ -32,7 +32,7 @@ LINEAR_RECIPE: dict[str, Any] = {
     "dropout_from": "layers",
     "norm": "batch",
     "residual": "linear",
-    "init": "torch",
+    "init": "torch-ends",
     "lr": 0.01,
     "weight_decay": 0.0,
     "layer_weight_decay": "same",
