@@ -18,7 +18,8 @@ class Paces:
     """The paces of past runs.
 
     A run of the same data set, model and width gives seconds per epoch and layer. Where there is none, time is taken
-    to grow with layers × edges × width: by the median of the same model, else of all runs. That is a rough guess.
+    to grow with layers × edges × width: by the median of the same model, else of all runs. That is a rough guess. The
+    share of its epochs that a run uses is that of runs which end alike, of the same shape where there are any.
 
     Parameters
     ----------
@@ -27,14 +28,15 @@ class Paces:
 
     def __init__(self, rows: Iterable[Mapping[str, Any]]):
         paces: dict[tuple, list[float]] = defaultdict(list)
-        # How much of their epochs runs used, by shape and by what ends them early.
+        # How much of their epochs runs used, by shape, or None for any, and by what ends them early.
         shares: dict[tuple, list[float]] = defaultdict(list)
         for row in rows:
             # A row may be of anybody, and be no run that there could have been.
             if all((row[name] or 0) > 0 for name in _COUNTED):
                 pace = row["seconds_per_epoch"] / row["layers"]
                 paces[_shape(row)].append(pace)
-                shares[_shape(row), _ends_early(row)].append(row["epochs_run"] / row["epochs"])
+                for shape in (_shape(row), None):
+                    shares[shape, _ends_early(row)].append(row["epochs_run"] / row["epochs"])
         self._paces = {shape: statistics.median(values) for shape, values in paces.items()}
         self._shares = {key: statistics.median(values) for key, values in shares.items()}
         # Shapes count once here, however often each ran.
@@ -48,16 +50,20 @@ class Paces:
     def estimate(self, spec: RunSpec) -> tuple[float | None, bool]:
         """Seconds a run may take, None where nothing is known, and whether that is a rough guess."""
         run = spec.to_dict()
-        shape, early = _shape(run), _ends_early(run)
+        shape, steps = _shape(run), max(1, spec.layers) * spec.epochs * self._share(run)
         if shape in self._paces:
-            # What nothing ends early uses all of its epochs, whatever became of others.
-            share = self._shares.get((shape, early), 1.0) if any(early) else 1.0
-            return self._paces[shape] * max(1, spec.layers) * spec.epochs * share, False
+            return self._paces[shape] * steps, False
         edges = edges_of(spec.dataset) if self._rough else None
         if edges is None:
             return None, False
         pace = self._rough.get(spec.model, self._rough[None])
-        return pace * edges * spec.hidden * spec.heads * max(1, spec.layers) * spec.epochs, True
+        return pace * edges * spec.hidden * spec.heads * steps, True
+
+    def _share(self, run: Mapping[str, Any]) -> float:
+        """How much of its epochs a run may use: all of them where nothing ends it early, whatever became of others."""
+        early = _ends_early(run)
+        known = (self._shares[key] for key in ((_shape(run), early), (None, early)) if key in self._shares)
+        return next(known, 1.0) if any(early) else 1.0
 
 
 def _shape(run: Mapping[str, Any]) -> tuple[str, str, int, int]:

@@ -59,15 +59,23 @@ def test_epochs_are_those_of_runs_that_end_alike(row):
 def test_another_shape_is_scaled_by_size_width_and_depth(row):
     paces = Paces([row()])
     seconds, rough = paces.estimate(RunSpec(dataset="pubmed", hidden=16, layers=20, epochs=100))
-    assert (seconds, rough) == (pytest.approx(0.05 * 20 * 100 * 2 * edges_of("pubmed") / edges_of("cora")), True)
+    # Twice the width, and half of the epochs used, as the run of the other shape did.
+    assert (seconds, rough) == (pytest.approx(0.05 * 20 * 100 * 2 / 2 * edges_of("pubmed") / edges_of("cora")), True)
+
+
+def test_epochs_of_another_shape_are_those_of_all_runs_that_end_alike(row):
+    paces = Paces([row(), row(seed=1), row(model="gt", schedule="plateau", stop_lr=1e-8, patience=0, epochs_run=20)])
+    spec = RunSpec(dataset="pubmed", layers=20, epochs=100, patience=0, schedule="plateau", stop_lr=1e-8)
+    whole, _ = paces.estimate(spec.with_values(stop_lr=0))
+    assert paces.estimate(spec) == (pytest.approx(whole / 10), True)
 
 
 def test_a_rough_guess_prefers_the_same_model(row):
     paces = Paces([row(), row(model="gcn", norm="none", seconds_per_epoch=0.1)])
-    seconds, _ = paces.estimate(RunSpec(dataset="citeseer", model="gcn", norm="none", layers=10, epochs=1))
+    seconds, _ = paces.estimate(RunSpec(dataset="citeseer", model="gcn", norm="none", layers=10, epochs=2))
     assert seconds == pytest.approx(0.1 * edges_of("citeseer") / edges_of("cora"))
     mixed, _ = paces.estimate(
-        RunSpec(dataset="citeseer", model="gin", norm="none", residual="none", layers=10, epochs=1)
+        RunSpec(dataset="citeseer", model="gin", norm="none", residual="none", layers=10, epochs=2)
     )
     assert mixed == pytest.approx(0.3 * edges_of("citeseer") / edges_of("cora"))
 
