@@ -51,14 +51,17 @@ MLPS: dict[str, Entry] = {
 
 INITS: dict[str, Entry] = {
     "glorot": Entry("maps start as the authors of the layer draw them"),
-    "torch": Entry("encoder, decoder and the map of residual linear start as torch draws them, biases among them"),
+    "pyg": Entry(
+        "layers start as PyTorch Geometric draws GAT and GCN, and encoder, decoder and the map of residual linear as "
+        "torch draws linear maps (Luo et al. 2024)"
+    ),
     "torch-ends": Entry("encoder and decoder start as torch draws them, and the map of residual linear as Glorot's"),
     "orthogonal": Entry("maps start with orthonormal rows or columns for every head"),
     "zero-last": Entry("every layer starts by adding nothing"),
     "balanced": Entry("the network starts linear, with maps in balance and equal attention (Mustafa et al. 2023)"),
 }
 
-TORCH_INITS = ("torch", "torch-ends")
+TORCH_INITS = ("pyg", "torch-ends")
 """Under these encoder and decoder start as torch draws them."""
 
 MIXING_INITS: dict[str, Entry] = {

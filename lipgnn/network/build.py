@@ -16,10 +16,10 @@ from lipgnn.nn import Mlp, bound_weights, initialize
 from lipgnn.nn.activations import ACTIVATIONS
 from lipgnn.nn.contract import layer_of, maps_of, score_norm_of, score_weights_of
 from lipgnn.nn.dropout import FeatureDropout
-from lipgnn.nn.linear_map import LinearMap
+from lipgnn.nn.linear_map import LinearMap, draw_uniform_
 from lipgnn.nn.projection import Projection
 from lipgnn.norms import NearIdentity, feature_norm
-from lipgnn.spec.head_sharing import parse_head_sharing
+from lipgnn.spec.head_sharing import NO_SHARING, parse_head_sharing
 from lipgnn.spec.network import NetworkSpec
 from lipgnn.spec.weight_norm import parse_weight_norm
 
@@ -64,19 +64,26 @@ class Builder:
     def _parts(self, hidden: int, layer: int) -> tuple[nn.Module | None, ...]:
         width = hidden * self.spec.heads
         conv = layer_of(_kind(self.spec), self.spec, width, layer, self.edge_types)
-        self._prepare(maps_of(conv))
-        if self.spec.init == "balanced" and score_norm_of(conv) is None:
-            # A score norm would divide zero by zero, and make any score of full size after one step.
-            for parameter in score_weights_of(conv):
-                nn.init.zeros_(parameter)
+        self._prepare(maps_of(conv), self.spec.init)
+        self._draw_scores(conv)
         if self.spec.residual == "initial":
             conv.value_map.add(NearIdentity(math.log(self.spec.beta / layer + 1)))
         first = layer == 1 and self.spec.dropout_from == "layers"
         return self._around(conv, ACTIVATIONS[self.spec.activation](), width, 0.0 if first else self.spec.layer_dropout)
 
+    def _draw_scores(self, conv: nn.Module) -> None:
+        """Draw what scores are made of beside the maps, where that is not left to the layer."""
+        if self.spec.init == "balanced" and score_norm_of(conv) is None:
+            # A score norm would divide zero by zero, and make any score of full size after one step.
+            for parameter in score_weights_of(conv):
+                nn.init.zeros_(parameter)
+        elif self.spec.init == "pyg" and self.spec.head_sharing == NO_SHARING:
+            for parameter in score_weights_of(conv):
+                draw_uniform_(parameter)
+
     def _mlp_block(self) -> Block:
         mlp = Mlp(self.spec.width, 2 * self.spec.width, ACTIVATIONS[self.spec.activation](), self.spec.bias == "layers")
-        self._prepare(maps_of(mlp))
+        self._prepare(maps_of(mlp), self.spec.init)
         # Where the layer keeps its input in some other way, a plain sum does for its MLP.
         residual = self.spec.residual if self.spec.residual in (*SUMS, "none") else "identity"
         parts = self._around(mlp, nn.Identity(), self.spec.width, self.spec.layer_dropout)
@@ -93,12 +100,12 @@ class Builder:
         linear = Projection(width, width, bias=False, kernel=self.spec.kernel)
         if self.spec.init == "torch-ends":
             nn.init.xavier_uniform_(linear.weight)
-        self._prepare([LinearMap(linear, last=True)])
+        self._prepare([LinearMap(linear, last=True)], "glorot" if self.spec.init == "pyg" else self.spec.init)
         return linear
 
-    def _prepare(self, maps: Sequence[LinearMap]) -> None:
+    def _prepare(self, maps: Sequence[LinearMap], init: str) -> None:
         """Draw and bound linear maps, in this order: a bound starts from the weights as they are."""
-        initialize(maps, self.spec.init, self.spec.heads)
+        initialize(maps, init, self.spec.heads)
         if norm := parse_weight_norm(self.spec.weight_norm):
             bound_weights(maps, norm, self.spec.layers)
 

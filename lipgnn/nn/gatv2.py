@@ -176,6 +176,11 @@ class GATv2Conv(ResidualAttentionConv):
         return scores if self.norm is None else self.norm(graph, scores, (key, query), self.attn)
 
     @property
+    def score_weights(self) -> list[nn.Parameter]:
+        """The attention vector."""
+        return [self.attn]
+
+    @property
     def maps(self) -> list[LinearMap]:
         """The linear maps of its features: of the sources, of the targets, and that of a linear residual."""
         target = [] if self.fc_dst is None else [LinearMap(self.fc_dst, heads=self.num_heads)]

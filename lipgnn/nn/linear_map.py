@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 
@@ -56,7 +57,8 @@ def initialize(maps: Iterable[LinearMap], how: str, heads: int = 1) -> None:
     Parameters
     ----------
     how : "glorot" leaves them as their layer has drawn them; "orthogonal" makes the rows or columns of every head
-        orthonormal; "zero-last" starts every layer from an output of zero; "balanced" mirrors them (see mirror_).
+        orthonormal; "zero-last" starts every layer from an output of zero; "balanced" mirrors them (see mirror_); "pyg"
+        draws them from Glorot's uniform distribution.
     heads : of the network, whose channels "balanced" pairs.
     """
     for linear in maps:
@@ -65,10 +67,21 @@ def initialize(maps: Iterable[LinearMap], how: str, heads: int = 1) -> None:
                 nn.init.orthogonal_(head)
         elif how == "balanced":
             mirror_(linear.weight, rows=heads, columns=heads)
+        elif how == "pyg":
+            draw_uniform_(linear.weight)
         elif how == "zero-last" and linear.last:
             nn.init.zeros_(linear.weight)
             if linear.with_bias:
                 nn.init.zeros_(linear.with_bias.bias)
+
+
+@torch.no_grad()
+def draw_uniform_(weight: torch.Tensor) -> None:
+    """Draw from U(±√(6/(n + m))), n and m being the last two sizes: Glorot's, as PyTorch Geometric has it.
+
+    An attention vector (1, H, D) is taken for a matrix of H rows, where torch's own function has another range.
+    """
+    weight.uniform_(-1, 1).mul_(math.sqrt(6 / sum(weight.shape[-2:])))
 
 
 def bound_weights(maps: Iterable[LinearMap], norm: WeightNorm, layers: int) -> None:

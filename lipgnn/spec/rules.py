@@ -13,7 +13,6 @@ from lipgnn.catalog import (
     SCORE_NORMS,
     SHARED_PRODUCT,
     SUMS,
-    TORCH_INITS,
     models_with,
     parse_norm,
 )
@@ -114,7 +113,7 @@ def _check_maps(parts: Parts) -> None:
             f"Weight norms bound linear maps, and a layer of {parts.model!r} is none.",
             f"Use model {', '.join(models_with('linear_maps'))}, or --weight-norm none.",
         )
-    if parts.init not in ("glorot", *TORCH_INITS) and not linear:
+    if parts.init not in ("glorot", "torch-ends") and not linear:
         raise UsageError(
             f"--init {parts.init} draws linear maps, and a layer of {parts.model!r} is none.", "Use --init glorot."
         )

@@ -1,3 +1,5 @@
+import warnings
+
 import pytest
 import torch
 from networks import BARE
@@ -8,6 +10,15 @@ from lipgnn.network.deep import DeepGNN
 from lipgnn.network.reversible import ReversibleBlock
 from lipgnn.nn import GroupedHeadsConv, Mlp, SharedHeadsConv
 from lipgnn.spec.network import NetworkSpec
+
+
+@pytest.fixture(scope="module")
+def pyg():
+    """Its layers; its import has warnings of its own."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import torch_geometric.nn
+    return torch_geometric.nn
 
 
 def test_blocks_have_the_parts_that_were_asked_for():
@@ -32,7 +43,7 @@ def test_heads_share_what_was_asked_for_in_a_block_and_in_its_example(sharing, k
     assert block.parts[0].shared_dim == (16 if stack == "plain" else 8)
 
 
-@pytest.mark.parametrize("init", ["glorot", "torch", "torch-ends", "orthogonal", "zero-last"])
+@pytest.mark.parametrize("init", ["glorot", "pyg", "torch-ends", "orthogonal", "zero-last"])
 @pytest.mark.parametrize("weight_norm", ["none", "cap:0.5"])
 @pytest.mark.parametrize("sharing, kind", SHARED)
 def test_maps_of_shared_heads_are_drawn_and_bounded_like_others(sharing, kind, weight_norm, init):
@@ -47,7 +58,7 @@ def test_maps_of_shared_heads_are_drawn_and_bounded_like_others(sharing, kind, w
     assert conv.value.weight.any() == (init != "zero-last")
 
 
-@pytest.mark.parametrize("init, beside", [("glorot", 1 / 3), ("torch", 1 / 3), ("torch-ends", 1)])
+@pytest.mark.parametrize("init, beside", [("glorot", 1 / 3), ("pyg", 1 / 3), ("torch-ends", 1)])
 def test_ends_and_the_map_of_residual_linear_start_as_torch_or_glorot_draws_them(init, beside):
     """Torch draws from U(±1/√n) for n inputs, of variance 1/(3n); Glorot has 2/(n + m) for m outputs, 1/n if m = n."""
     torch.manual_seed(0)
@@ -56,6 +67,23 @@ def test_ends_and_the_map_of_residual_linear_start_as_torch_or_glorot_draws_them
     for end in (deep.encoder, deep.decoder):
         assert 128 * end.weight.var().item() == pytest.approx(1 if init == "glorot" else 1 / 3, rel=0.05)
         assert end.bias.any() == (init != "glorot")
+
+
+@pytest.mark.parametrize(
+    "model, named",
+    [("gat", {"fc": "lin", "attn_l": "att_src", "attn_r": "att_dst"}), ("gatv2", {"fc_src": "lin_l", "attn": "att"})],
+)
+def test_layers_start_as_those_of_pyg_draw_themselves(model, named, pyg):
+    """The largest of many entries says how wide a uniform distribution is."""
+    kind = getattr(pyg, {"gat": "GATConv", "gatv2": "GATv2Conv"}[model])
+    torch.manual_seed(0)
+    spec = NetworkSpec(model=model, norm="none", hidden=500, heads=4, residual="linear", init="pyg")
+    ours, theirs = Builder(spec).block(1).conv, kind(2000, 500, heads=4)
+    for name, other in named.items():
+        drawn, reference = (getattr(part, "weight", part) for part in (getattr(ours, name), getattr(theirs, other)))
+        assert drawn.shape == reference.shape
+        assert drawn.abs().max().item() == pytest.approx(reference.abs().max().item(), rel=0.01)
+        assert drawn.var().item() == pytest.approx(reference.var().item(), rel=0.1)
 
 
 def test_maps_near_the_identity_come_nearer_with_depth():

@@ -83,11 +83,11 @@ def mean_over_neighbours(reference, graph):
     return matrix / matrix.sum(axis=1, keepdims=True)
 
 
-@pytest.mark.parametrize("norm", ["none", "lip"])
+@pytest.mark.parametrize("model, norm", [("gat", "none"), ("gat", "lip"), ("gatv2", "none")])
 @pytest.mark.parametrize("residual, encoder", [("none", "relu"), ("identity", "none"), ("scaled", "none")])
-def test_the_network_starts_as_the_linear_chain_of_its_halves(residual, encoder, norm, reference):
+def test_the_network_starts_as_the_linear_chain_of_its_halves(residual, encoder, model, norm, reference):
     graph, x = reference.small_graph(), reference.normal(0, 7, 5)
-    network = made(residual=residual, encoder_activation=encoder, norm=norm)
+    network = made(model=model, residual=residual, encoder_activation=encoder, norm=norm)
     first, layers, last = halved(network)
     v = x.numpy() @ first.T * (1 if residual == "none" else 2)
     scale = {"none": 1.0, "identity": 1.0, "scaled": 0.5}[residual]
