@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
@@ -69,6 +70,15 @@ def reference():
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
+
+
+@pytest.fixture(scope="session")
+def pyg():
+    """The layers and norms of PyTorch Geometric, whose import warns of what it uses."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        import torch_geometric.nn
+    return torch_geometric.nn
 
 
 @pytest.fixture(scope="session")

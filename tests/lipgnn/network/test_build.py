@@ -1,5 +1,3 @@
-import warnings
-
 import pytest
 import torch
 from networks import BARE
@@ -10,15 +8,6 @@ from lipgnn.network.deep import DeepGNN
 from lipgnn.network.reversible import ReversibleBlock
 from lipgnn.nn import GroupedHeadsConv, Mlp, SharedHeadsConv
 from lipgnn.spec.network import NetworkSpec
-
-
-@pytest.fixture(scope="module")
-def pyg():
-    """Its layers; its import has warnings of its own."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import torch_geometric.nn
-    return torch_geometric.nn
 
 
 def test_blocks_have_the_parts_that_were_asked_for():

@@ -7,7 +7,6 @@ attention, residuals, pickling), but compared in outputs and all gradients with 
 from __future__ import annotations
 
 import io
-import warnings
 from functools import partial
 
 import pytest
@@ -238,12 +237,12 @@ def test_a_message_flow_graph_gives_what_the_whole_graph_does(kind, norm, refere
 
 @pytest.mark.parametrize("which", [name for name, (_, pair) in GRAPHS.items() if pair])
 @pytest.mark.parametrize("skip", [True, False])
-def test_equals_pyg_from_one_kind_of_nodes_to_another(which, skip, reference):
+def test_equals_pyg_from_one_kind_of_nodes_to_another(which, skip, reference, pyg):
     graph = GRAPHS[which][0]()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from torch_geometric.nn import TransformerConv as Theirs
-    ours, theirs = TransformerConv((5, 3), 2, 4, skip=skip).double(), Theirs((5, 3), 2, heads=4, root_weight=skip)
+    ours, theirs = (
+        TransformerConv((5, 3), 2, 4, skip=skip).double(),
+        pyg.TransformerConv((5, 3), 2, heads=4, root_weight=skip),
+    )
     reference.redraw(theirs, seed=6)
     state = {name.removeprefix("lin_"): tensor for name, tensor in theirs.state_dict().items()}
     ours.load_state_dict({name: x for name, x in state.items() if skip or not name.startswith("skip")}, strict=True)

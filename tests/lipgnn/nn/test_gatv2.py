@@ -77,12 +77,10 @@ def test_the_same_seed_draws_the_weights_and_the_dropout_of_dgl(share, reference
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("share", [True, False])
 @pytest.mark.parametrize("bias", [True, False])
-def test_equals_pytorch_geometric_with_its_weights(bias, share, reference):
-    from torch_geometric.nn import GATv2Conv as Theirs
-
+def test_equals_pytorch_geometric_with_its_weights(bias, share, reference, pyg):
     graph = reference.small_graph()
     ours = GATv2Conv(4, 2, 3, bias=bias, share_weights=share)
-    theirs = Theirs(4, 2, heads=3, bias=bias, share_weights=share, add_self_loops=False)
+    theirs = pyg.GATv2Conv(4, 2, heads=3, bias=bias, share_weights=share, add_self_loops=False)
     reference.redraw(theirs, seed=6, dtype=torch.float32)
     names = {"lin_l": "fc_src", "lin_r": "fc_dst", "att": "attn"}
     state = {name: x for name, x in theirs.state_dict().items() if name != "bias"}

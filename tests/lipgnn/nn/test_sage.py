@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
 
 import numpy as np
@@ -72,12 +71,9 @@ def test_it_is_that_of_dgl_between_two_kinds_of_nodes_and_on_message_flow_graphs
     torch.testing.assert_close(conv(block, x), dgl_twin(conv, 4, 3)(block, x), rtol=1e-10, atol=1e-10)
 
 
-def test_it_is_that_of_pytorch_geometric(reference):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import torch_geometric.nn
+def test_it_is_that_of_pytorch_geometric(reference, pyg):
     conv = reference.redraw(SAGEConv(4, 3), seed=1)
-    theirs = torch_geometric.nn.SAGEConv(4, 3).double()
+    theirs = pyg.SAGEConv(4, 3).double()
     names = {"lin_l.weight": conv.value.weight, "lin_l.bias": conv.skip.bias, "lin_r.weight": conv.skip.weight}
     theirs.load_state_dict(names, strict=True)
     graph, x = reference.small_graph(), reference.normal(2, 7, 4)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from functools import partial
 
 import numpy as np
@@ -38,13 +37,10 @@ def loops(reference, conv: TransformerConv, graph, x: torch.Tensor) -> tuple[np.
 @pytest.mark.parametrize("bias", [True, False])
 @pytest.mark.parametrize("skip", [True, False])
 @pytest.mark.parametrize("heads", [1, 3])
-def test_equals_pytorch_geometric_with_its_weights(heads, skip, bias, reference):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from torch_geometric.nn import TransformerConv as Theirs
+def test_equals_pytorch_geometric_with_its_weights(heads, skip, bias, reference, pyg):
     graph = reference.small_graph()
     ours = TransformerConv(4, 2, heads, skip=skip, bias=bias)
-    theirs = Theirs(4, 2, heads=heads, root_weight=skip, bias=bias)
+    theirs = pyg.TransformerConv(4, 2, heads=heads, root_weight=skip, bias=bias)
     reference.redraw(theirs, seed=6, dtype=torch.float32)
     state = {name.removeprefix("lin_"): tensor for name, tensor in theirs.state_dict().items()}
     used = {name: tensor for name, tensor in state.items() if skip or not name.startswith("skip")}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import types
-import warnings
 from functools import partial
 
 import numpy as np
@@ -74,14 +73,11 @@ def test_gradients_are_those_of_the_function(options, reference):
     assert torch.autograd.gradcheck(function, [x.requires_grad_() for x in inputs])
 
 
-def test_equals_pytorch_geometric_where_codes_cannot_reach_its_values(reference):
+def test_equals_pytorch_geometric_where_codes_cannot_reach_its_values(reference, pyg):
     # PyTorch Geometric adds what it makes of an edge to the value as well. With heads of two halves, scores that are
     # made of the first alone, and values in the second alone, that second half is ours: the codes have none.
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        from torch_geometric.nn import TransformerConv as Theirs
     graph, heads, half = typed(reference.small_graph()), 3, 2
-    theirs = reference.redraw(Theirs(4, 2 * half, heads=heads, edge_dim=TYPES, root_weight=False), seed=6)
+    theirs = reference.redraw(pyg.TransformerConv(4, 2 * half, heads=heads, edge_dim=TYPES, root_weight=False), seed=6)
     firsts = (torch.arange(heads * 2 * half) % (2 * half)) < half
     with torch.no_grad():
         for linear in (theirs.lin_query, theirs.lin_key, theirs.lin_edge):

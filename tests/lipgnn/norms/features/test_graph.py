@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 
 import numpy as np
 import pytest
@@ -69,11 +68,8 @@ def test_where_there_is_no_whole_graph_all_nodes_are_of_one(norm, x):
         torch.testing.assert_close(norm(graph, x), norm(batch(9), x), rtol=0, atol=0)
 
 
-def test_it_is_that_of_pytorch_geometric(norm, x):
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import torch_geometric.nn
-    theirs = torch_geometric.nn.GraphNorm(4).double()
+def test_it_is_that_of_pytorch_geometric(norm, x, pyg):
+    theirs = pyg.GraphNorm(4).double()
     theirs.load_state_dict(norm.state_dict(), strict=True)
     torch.testing.assert_close(norm(batch(9), x), theirs(x), rtol=1e-10, atol=1e-10)
     members = torch.arange(3).repeat_interleave(torch.tensor(SIZES))

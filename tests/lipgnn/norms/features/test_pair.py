@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 import pytest
 import torch
@@ -18,14 +16,6 @@ GRAPH = None  # it does not look at the graph
 def x(reference) -> torch.Tensor:
     """Nine rows of width 4, far from the origin and of very different lengths."""
     return 5 + torch.linspace(0.1, 10, 9, dtype=torch.float64).view(9, 1) * reference.normal(1, 9, 4)
-
-
-@pytest.fixture(scope="module")
-def pyg_norms():
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        import torch_geometric.nn
-    return torch_geometric.nn.norm
 
 
 @pytest.mark.parametrize("scale", [1.0, 3.0])
@@ -53,10 +43,10 @@ def test_individual_pair_norm_gives_rows_of_one_length_in_the_centred_direction(
 
 
 @pytest.mark.parametrize("scale", [1.0, 3.0])
-def test_pair_norm_is_that_of_pytorch_geometric(scale, x, pyg_norms):
-    theirs = pyg_norms.PairNorm(scale=scale, eps=1e-6)
+def test_pair_norm_is_that_of_pytorch_geometric(scale, x, pyg):
+    theirs = pyg.norm.PairNorm(scale=scale, eps=1e-6)
     torch.testing.assert_close(PairNorm(scale=scale)(GRAPH, x), theirs(x), atol=1e-12, rtol=1e-12)
     # PyTorch Geometric adds its ε outside of the root for PN-SI.
-    theirs = pyg_norms.PairNorm(scale=scale, scale_individually=True, eps=0.0)
+    theirs = pyg.norm.PairNorm(scale=scale, scale_individually=True, eps=0.0)
     ours = PairNorm(scale=scale, individually=True, eps=0.0)
     torch.testing.assert_close(ours(GRAPH, x), theirs(x), atol=1e-12, rtol=1e-12)
