@@ -87,8 +87,8 @@ def command(
     """Make a trained Graph Transformer smaller.
 
     Its heads then share one projection of queries and one of keys, each in a mixture of its own. It shows what every
-    layer loses by that, and the score and size of the model before and after. RUN is a run's id, the start of one, or
-    its folder; FILE is a saved model such as best.safetensors.
+    layer loses by that, and the score and size of the model before and after. RUN is a run's id, the start of one,
+    its name, or its folder; FILE is a saved model such as best.safetensors.
     """
     asked = _asked_widths(widths, max_error)
     if len(asked) > 1:

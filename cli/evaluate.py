@@ -56,7 +56,7 @@ def command(
     """Evaluate a saved model, and certify it.
 
     It shows the scores, a table by class, the confusion between classes, and the entropy of the attention by layer.
-    RUN is a run's id, the start of one, or its folder; FILE is a saved model such as best.safetensors.
+    RUN is a run's id, the start of one, its name, or its folder; FILE is a saved model such as best.safetensors.
     """
     arguments = certify_arguments(certify, radii, tries)
     check_figure(**picture)

@@ -39,7 +39,7 @@ def command(model: str, folder: Path, device: str, results: Path, as_json: bool)
 
     The folder holds the weights (safetensors), every option of the run (spec.toml), a model card (README.md) with data,
     scores, intervals, command and limits, and a program that loads and uses it (example.py). RUN is a run's id, the
-    start of one, or its folder; FILE is a saved model such as best.safetensors.
+    start of one, its name, or its folder; FILE is a saved model such as best.safetensors.
     """
     store = Store(results)
     store.find_model(model)

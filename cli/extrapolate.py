@@ -93,7 +93,7 @@ def command(
 
     It shows the most probable ends after S steps, continuations that are drawn by their probabilities, and how likely
     given ones are. The model walks from the last observation as it was trained to. RUN is a run's id, the start of
-    one, or its folder; FILE is a saved model such as best.safetensors.
+    one, its name, or its folder; FILE is a saved model such as best.safetensors.
     """
     _check_outputs(figure, output, as_json=as_json, as_csv=as_csv)
     path = Store(results).find_model(model)

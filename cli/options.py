@@ -158,7 +158,7 @@ def preset_option(command: Command) -> Command:
         group="depth and norms",
         entries=PRESETS,
         metavar=f"[{'|'.join(PRESETS)}]",
-        help="Take values that suit the depth, where no option gives one; --print-config shows them.",
+        help="Take the values of a recipe where no option gives one; --print-config shows them.",
     )(command)
 
 

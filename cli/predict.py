@@ -71,7 +71,7 @@ def command(
 
     The columns are the node's id as its file has it, the predicted class, its probability, its margin over the next
     class, with --certify the certified radius, and the probability of every class. RUN is a run's id, the start of one,
-    or its folder; FILE is a saved model such as best.safetensors.
+    its name, or its folder; FILE is a saved model such as best.safetensors.
     """
     if output:
         check_suffix(output)

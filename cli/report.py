@@ -74,7 +74,7 @@ class Names(click.ParamType):
     "--value",
     metavar="NAME",
     help="Show this number; log10_growth is the growth of recorded gradients from the last layer to the first.  "
-    "[default: test_score; for a figure of what runs recorded, the first array of it]",
+    "[default: test_score; for a figure of recorded numbers, the first of these]",
 )
 @click.option("--over", type=Names(), help="Average over these fields.  [default: seed]")
 @click.option(

@@ -91,7 +91,7 @@ def evaluate(
 
     Parameters
     ----------
-    run : a `Run` or `Model`; the id of a run, the start of one, its folder; or a model file.
+    run : a `Run` or `Model`; the id of a run, the start of one, its name, or its folder; or a model file.
     data : other data of the same shape, in any form that `train` takes; by default what the model was trained on.
     split : another split than the one it was trained on.
     rotations : add the tables of images that are turned and mirrored.

@@ -149,7 +149,7 @@ def load(model: Any, *, results: Place | None = None) -> Model:
 
     Parameters
     ----------
-    model : a `Run`; the id of a run, the start of one, or its folder; or a file such as best.safetensors.
+    model : a `Run`; the id of a run, the start of one, its name, or its folder; or a file such as best.safetensors.
     results : the store that ids are looked for in; by default that of the command line.
 
     Raises

@@ -50,7 +50,7 @@ class Run:
 
         Parameters
         ----------
-        reference : its id, the start of one, or its folder.
+        reference : its id, the start of one, its name, or its folder.
         results : the store; by default that of the command line.
         data : what it was trained on, where that was in memory.
 

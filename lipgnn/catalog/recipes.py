@@ -17,8 +17,8 @@ SUMS_RECIPE: dict[str, Any] = {
     "patience": 50,
     "select": "val_score",
 }
-"""Residual sums of biased layers with dropout at the two ends alone: for layers and data that the built-in defaults,
-which are GCNII's recipe, do not fit."""
+"""Residual sums of biased layers with dropout before encoder and decoder alone: for layers and data that the built-in
+defaults, which are GCNII's recipe, do not fit."""
 
 LINEAR_RECIPE: dict[str, Any] = {
     "hidden": 64,

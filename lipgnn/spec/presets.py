@@ -7,8 +7,8 @@ from typing import Any
 from lipgnn.catalog import MODELS, NO_NORM, SCORE_NORMS, SUMS_RECIPE, Entry, check_name
 
 PRESETS: dict[str, Entry] = {
-    "sums": Entry("residual sums divided by √layers, with ELU, biases, and dropout at the two ends alone"),
-    "deep": Entry("residual sums of layers with bounded scores and, by depth, bounded weights"),
+    "sums": Entry("residual sums divided by √layers, with ELU, biases, and dropout before encoder and decoder alone"),
+    "deep": Entry("residual sums with LipschitzNorm, and weights bounded by 4/L, or by 1/L from 100 layers on"),
 }
 # From so many layers on, `deep` takes the narrower bound.
 VERY_DEEP = 100

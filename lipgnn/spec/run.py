@@ -100,8 +100,8 @@ class RunSpec(NetworkSpec):
     shift: float = option(
         _TRAINING,
         0.0,
-        "The a of --schedule inverse and of the weights (t + a)² of --optimizer memsgd; 0 is all coordinates over "
-        "those that are sent.",
+        "The a of --schedule inverse and of the weights (t + a)² of --optimizer memsgd; 0 is the number "
+        "of all coordinates divided by the number that is sent.",
         low=0,
         high=1e12,
         neutral=0.0,
@@ -119,7 +119,7 @@ class RunSpec(NetworkSpec):
     compress_scale: str = option(
         _TRAINING, "lr", "How memory keeps what is left out, with --compress.", catalog=SCALES, neutral="lr"
     )
-    batch_size: int = option(_TRAINING, 0, "Nodes, or graphs, per step; 0 is all at once.", low=0)
+    batch_size: int = option(_TRAINING, 0, "Nodes, graphs, trajectories or images per step; 0 is all at once.", low=0)
     fanout: int = option(
         _TRAINING, 10, "Neighbours sampled for a node in every layer, where nodes come in batches.", low=1
     )

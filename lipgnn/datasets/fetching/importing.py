@@ -12,7 +12,6 @@ from lipgnn.datasets.formats.npz import write_npz
 from lipgnn.datasets.formats.roles import parse_columns
 from lipgnn.datasets.formats.tables import read_tables
 from lipgnn.datasets.locate import data_directory, is_name
-from lipgnn.datasets.paths import has_trajectories
 from lipgnn.datasets.source import Source
 from lipgnn.errors import UsageError
 from lipgnn.files import ensure_writable
@@ -43,11 +42,9 @@ def import_source(
 
     Raises
     ------
-    UsageError : the name cannot be used, is taken, the directory cannot be written to, or it is trajectories.
+    UsageError : the name cannot be used, is taken, the directory cannot be written to, or it is no single graph.
     DataError : the source cannot be read.
     """
-    if has_trajectories(path):
-        raise UsageError(f"{str(path)!r} is trajectories on a graph, which have no npz file.", "Use the folder itself.")
     source = _read(path, edges, columns)
     name = name if name is not None else re.sub(r"[^A-Za-z0-9_-]+", "-", source.name).strip("-_")
     if not is_name(name):
@@ -69,7 +66,13 @@ def _read(path: Path, edges: Path | None, columns: str | None) -> Source:
         return read_tables(path, edges, name=path.name.split(".")[0], given=given)
     found = detect(path)
     if given is None:
-        return found.read(path)
+        source = found.read(path)
+        if not isinstance(source, Source):
+            raise UsageError(
+                f"{str(path)!r} is {found.description}, and only a graph of labelled nodes can be one npz file.",
+                "Use the folder itself.",
+            )
+        return source
     if found not in (FORMATS["csv"], FORMATS["graph-file"]):
         raise UsageError(
             f"--columns says what the columns of tables are, and {str(path)!r} is {found.description}.",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from five_files import write_five_files
+from pictures import write_idx_folder
 
 from lipgnn.datasets import read, write_npz
 from lipgnn.datasets.fetching.importing import import_source
@@ -64,9 +65,12 @@ def test_damaged_sources_leave_nothing(file, data_dir):
     assert not data_dir.exists()
 
 
-def test_trajectories_are_used_where_they_lie(tmp_path):
-    with pytest.raises(UsageError, match="is trajectories on a graph"):
-        import_source(write_five_files(tmp_path / "mine"))
+@pytest.mark.parametrize("write, what", [(write_five_files, "Gretel's five files"), (write_idx_folder, "idx files")])
+def test_trajectories_and_images_are_used_where_they_lie(write, what, data_dir, tmp_path):
+    write(tmp_path / "mine")
+    with pytest.raises(UsageError, match=f"{what}.*only a graph of labelled nodes can be one npz file"):
+        import_source(tmp_path / "mine")
+    assert not data_dir.exists()
 
 
 def test_columns_are_for_tables(data_dir, file, tmp_path):
