@@ -18,7 +18,7 @@ class LayerEntry(Entry):
     ----------
     attention : the kind of its attention; None where it has none.
     linear_maps : whether weight norms and initializations find linear maps in it.
-    value_map : whether one linear map leads from features to what a node adds up of its neighbours.
+    value_map : whether one linear map leads from features, of any width, to what a node adds up of its neighbours.
     linear_skip : whether it has a linear skip of its own.
     typed_edges : whether it tells types of edges apart; its shared forms do not.
     closed : whether nothing may act between its layers, which pass on more than features.

@@ -25,6 +25,14 @@ NORM_PLACES: dict[str, Entry] = {
 
 ACTIVATIONS = ("elu", "relu", "leaky-relu", "gelu", "tanh", "none")
 
+ENCODERS: dict[str, Entry] = {
+    "linear": Entry("dropout and a linear map to the width of the network"),
+    "none": Entry(
+        "nothing: the first layer takes the features themselves, with its own dropout, and leads to the width of the "
+        "network (Luo et al. 2024)"
+    ),
+}
+
 SKIPS = ("own", "none")
 
 BIASES: dict[str, Entry] = {

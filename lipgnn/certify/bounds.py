@@ -73,12 +73,13 @@ def network_bound(network: DeepGNN, layers: Sequence[BlockBound]) -> NetworkBoun
         c_0 = 1,   c_ℓ = value_ℓ · c_{ℓ−1} + start_ℓ
 
     where c_ℓ bounds what the first ℓ blocks make of a change of the encoder's output, and s is the largest slope of the
-    activation behind the encoder. The decoder is given the last output, so c = c_L; or, by `jk`, the sum of all, and
-    c = Σ c_ℓ; or all side by side, or the largest of all, neither of which changes by more than the root of the sum of
-    the squares of the changes: c² = Σ c_ℓ².
+    activation behind the encoder; without an encoder 1 is in the place of ‖W_encoder‖₂. The decoder is given the last
+    output, so c = c_L; or, by `jk`, the sum of all, and c = Σ c_ℓ; or all side by side, or the largest of all, neither
+    of which changes by more than the root of the sum of the squares of the changes: c² = Σ c_ℓ².
     """
     slope = largest_slope(network.encoder_activation)
-    encoder, decoder = slope.value * spectral_norm(network.encoder.weight), spectral_norm(network.decoder.weight)
+    encoder = slope.value * (1.0 if network.bare else spectral_norm(network.encoder.weight))
+    decoder = spectral_norm(network.decoder.weight)
     for number, bound in enumerate(layers, start=1):
         if bound.reason:
             return NetworkBound(math.inf, f"layer {number}: {bound.reason}", encoder, decoder)

@@ -105,7 +105,7 @@ def empirical_bounds(
     """
     network = exact_copy(network)
     found = []
-    x = network.encode(features.double())
+    x = network.encode(features.double()).detach()
     start = x if network.needs_start else None
     for block in network.blocks:
         found.append(largest_stretch(partial(network.run, [block], graph, start=start), x, iterations))

@@ -153,7 +153,7 @@ class _Layer:
         if head == 0:
             return self.passed(x)
         heads = slice(head - 1, head)
-        out = torch.zeros_like(x).unflatten(1, (self.conv.num_heads, -1))  # (N, H, D)
+        out = self._nothing(x).unflatten(1, (self.conv.num_heads, -1))  # (N, H, D)
         out[:, heads] = self._summed(x, heads)
         return out.flatten(1)
 
@@ -167,8 +167,12 @@ class _Layer:
 
     def passed(self, x: torch.Tensor) -> torch.Tensor:
         """x K, (N, W) → (N, W)."""
-        kept, skip = x if self.residual else torch.zeros_like(x), own_skip(self.conv)
+        kept, skip = x if self.residual else self._nothing(x), own_skip(self.conv)
         return kept if skip is None else kept + self.scale * nn.functional.linear(x, skip.weight)
+
+    def _nothing(self, x: torch.Tensor) -> torch.Tensor:
+        """(N, F) → zeros (N, W)."""
+        return x.new_zeros(len(x), self.output.shape[1])
 
     def constant(self, row: torch.Tensor) -> torch.Tensor:
         """What the layer makes of a matrix whose rows are all this one, (1, W) → (1, W), with its biases."""

@@ -1,7 +1,8 @@
 """A network layer by layer: one forward and one backward of the training loss, reduced to numbers on the way.
 
-Row ℓ of a profile is about X^(ℓ), the output of layer ℓ (row 0: of the encoder), and G^(ℓ) = ∂L/∂X^(ℓ). Nothing is
-dropped out, so the same network has the same profile. Hooks keep numbers alone, never features, gradients or attention.
+Row ℓ of a profile is about X^(ℓ), the output of layer ℓ (row 0: of the encoder, or the features where there is none),
+and G^(ℓ) = ∂L/∂X^(ℓ). Nothing is dropped out, so the same network has the same profile. Hooks keep numbers alone, never
+features, gradients or attention.
 """
 
 from __future__ import annotations

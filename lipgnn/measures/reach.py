@@ -4,7 +4,8 @@
 
 with h the output of the encoder and dist(j→i) the number of edges on a shortest way from j to i. Behind the encoder the
 network is a function of one row a node, all of one width; at the features themselves the scale of every column, and how
-sparse they are, would decide. What distances say is the mean of share_i over targets i.
+sparse they are, would decide. They do where there is no encoder: h is then the features. What distances say is the mean
+of share_i over targets i.
 
 Reference: Xu et al., "Representation Learning on Graphs with Jumping Knowledge Networks", ICML 2018, definition 3.1,
 where the influence is the sum of the block's absolute entries; its Frobenius norm, which no rotation of h changes, is

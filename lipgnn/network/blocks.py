@@ -92,6 +92,8 @@ class Block(Branch):
         gated:     x ← β x + (1 − β) F(x), see Gate
         initial:   x ← σ(norm( (1 − α) conv(dropout(x)) + α V x⁰ ))
 
+    With residual none or linear it may lead from features of one width to those of another.
+
     With the factor 1/√L the sum of L layers starts, and stays, of the size of one; it lets one learning rate
     serve all depths (Hayou et al., "Stable ResNet", AISTATS 2021).
 

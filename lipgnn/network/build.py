@@ -32,10 +32,12 @@ class Builder:
     ----------
     spec : that of the network.
     edge_types : how many types of edges its graphs have; layers that do not tell them apart are as without.
+    in_feats : the width of what the first block is given, where no encoder brings it to that of the network.
     """
 
     spec: NetworkSpec
     edge_types: int = 0
+    in_feats: int | None = None
 
     def block(self, layer: int) -> nn.Module:
         """The block of this number, from 1 on, with new weights.
@@ -51,7 +53,7 @@ class Builder:
             residual=self.spec.residual,
             scale=self.spec.scale,
             sum_norm=self._norm(self.spec.width, "sum"),
-            beside=self._beside(self.spec.width) if self.spec.residual == "linear" else None,
+            beside=self._beside(layer) if self.spec.residual == "linear" else None,
             gate=Gate(self.spec.width, self.spec.layers) if self.spec.residual == "gated" else None,
             alpha=self.spec.alpha if self.spec.residual == "initial" else 0.0,
             mlp=None if self.spec.mlp == "none" else self._mlp_block(),
@@ -63,13 +65,17 @@ class Builder:
 
     def _parts(self, hidden: int, layer: int) -> tuple[nn.Module | None, ...]:
         width = hidden * self.spec.heads
-        conv = layer_of(_kind(self.spec), self.spec, width, layer, self.edge_types)
+        conv = layer_of(_kind(self.spec), self.spec, width, layer, self.edge_types, self._in_feats(layer))
         self._prepare(maps_of(conv), self.spec.init)
         self._draw_scores(conv)
         if self.spec.residual == "initial":
             conv.value_map.add(NearIdentity(math.log(self.spec.beta / layer + 1)))
         first = layer == 1 and self.spec.dropout_from == "layers"
         return self._around(conv, ACTIVATIONS[self.spec.activation](), width, 0.0 if first else self.spec.layer_dropout)
+
+    def _in_feats(self, layer: int) -> int | None:
+        """The width of a block's input, where it may be another one than that of its output."""
+        return self.in_feats if layer == 1 else None
 
     def _draw_scores(self, conv: nn.Module) -> None:
         """Draw what scores are made of beside the maps, where that is not left to the layer."""
@@ -95,9 +101,10 @@ class Builder:
             sum_norm=self._norm(self.spec.width, "sum"),
         )
 
-    def _beside(self, width: int) -> nn.Linear:
+    def _beside(self, layer: int) -> nn.Linear:
         """The map of residual linear; the layer itself has the bias."""
-        linear = Projection(width, width, bias=False, kernel=self.spec.kernel)
+        width, in_feats = self.spec.width, self._in_feats(layer)
+        linear = Projection(width if in_feats is None else in_feats, width, bias=False, kernel=self.spec.kernel)
         if self.spec.init == "torch-ends":
             nn.init.xavier_uniform_(linear.weight)
         self._prepare([LinearMap(linear, last=True)], "glorot" if self.spec.init == "pyg" else self.spec.init)

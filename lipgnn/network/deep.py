@@ -16,7 +16,7 @@ from lipgnn.network.hops import Graphs
 from lipgnn.network.jumps import join
 from lipgnn.network.recompute import run_blocks, run_each, run_recomputing
 from lipgnn.network.reversible import run_reversible
-from lipgnn.nn import FeatureLinear
+from lipgnn.nn import DenseFeatures, FeatureLinear
 from lipgnn.nn.activations import ACTIVATIONS
 from lipgnn.nn.balanced import balance_ends
 from lipgnn.nn.contract import attention_of, keeps_statistics
@@ -28,8 +28,10 @@ MakeEnd = Callable[[NetworkSpec, int], nn.Module]
 """What makes an end of a network, from its specification and the width of the input or of the output."""
 
 
-def linear_encoder(spec: NetworkSpec, in_feats: int) -> nn.Module:
-    """Dropout and a linear map of the features, sparse or dense."""
+def feature_encoder(spec: NetworkSpec, in_feats: int) -> nn.Module:
+    """Dropout and a linear map of the features, sparse or dense; or nothing but these."""
+    if spec.encoder == "none":
+        return DenseFeatures()
     return FeatureLinear(in_feats, spec.width, spec.input_dropout, spec.kernel)
 
 
@@ -55,7 +57,8 @@ class DeepGNN(nn.Module):
 
     with the last layer's output alone for the join unless `jk` says otherwise. `dropout` acts before the encoder and
     before the decoder; `layer_dropout` acts before every layer. Where dropout begins with the layers, none acts before
-    the first. Of no layers it is one linear map, logits = decoder(x): logistic regression, with a constant where
+    the first. Without an encoder x⁰ is x, (N, F), and the first block leads from F to W; before it `layer_dropout` acts
+    alone. Of no layers it is one linear map, logits = decoder(x): logistic regression, with a constant where
     `bias` is layers.
 
     Parameters
@@ -79,7 +82,7 @@ class DeepGNN(nn.Module):
         num_classes: int,
         *,
         edge_types: int = 0,
-        encoder: MakeEnd = linear_encoder,
+        encoder: MakeEnd = feature_encoder,
         head: MakeEnd = linear_head,
         blocks: Iterable[nn.Module] | None = None,
     ):
@@ -88,7 +91,7 @@ class DeepGNN(nn.Module):
         self.encoder_activation = ACTIVATIONS[spec.encoder_activation]() if spec.layers else nn.Identity()
         self.edge_dropout = EdgeDropout(spec.edge_dropout)
         if blocks is None:
-            builder = Builder(spec, edge_types)
+            builder = Builder(spec, edge_types, in_feats if self.bare else None)
             blocks = (builder.block(layer) for layer in range(1, spec.layers + 1))
         self.blocks = nn.ModuleList(blocks)
         self.dropout = FeatureDropout(spec.dropout, spec.kernel) if spec.layers else nn.Identity()
@@ -115,6 +118,11 @@ class DeepGNN(nn.Module):
         balance_ends(self.encoder, self.decoder, spec.heads, summed=spec.residual in SUMS)
 
     @property
+    def bare(self) -> bool:
+        """Whether it has no encoder, so that the first block is given the features themselves."""
+        return isinstance(self.encoder, DenseFeatures)
+
+    @property
     def differs_in_training(self) -> bool:
         """Whether any part of it drops something, or keeps statistics of batches, or does not say."""
         drops = any(isinstance(module, nn.modules.dropout._DropoutNd) and module.p > 0 for module in self.modules())
@@ -133,11 +141,11 @@ class DeepGNN(nn.Module):
         return self.decoder(self.dropout(h))
 
     def encode(self, x: torch.Tensor) -> torch.Tensor:
-        """Features (N, F) → what the first block is given, (N, W)."""
+        """Features (N, F) → what the first block is given, (N, W), or (N, F) without an encoder."""
         return self.encoder_activation(self.encoder(x))
 
     def body(self, graph: Graphs, x: torch.Tensor) -> torch.Tensor:
-        """What the first block is given (N, W) → what the decoder is given, (N, W), or (N, L·W) with jk concat."""
+        """What the first block is given → what the decoder is given, (N, W), or (N, L·W) with jk concat."""
         if self.jk == "none":
             return self.run(self.blocks, graph, x)
         recompute = self.recompute_every > 0 and self.training and torch.is_grad_enabled()
@@ -151,7 +159,7 @@ class DeepGNN(nn.Module):
         return len(self.blocks) * (2 if self.reversible else 1)
 
     def from_encoder(self, graph: dgl.DGLGraph, x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """What the first block is given, (N, W), and the logits (N, C) as a function of it, for many ways back.
+        """What the first block is given, as `encode` gives it, and the logits (N, C) by it, for many ways back.
 
         Of about √L blocks the input is kept and of the others nothing, whatever the network does in training; of a
         reversible stack the blocks are taken as they are, because their inverses have rounding errors.
@@ -169,7 +177,7 @@ class DeepGNN(nn.Module):
 
         Parameters
         ----------
-        x : the input of the first of them, (N, W).
+        x : the input of the first of them, (N, W); of the first of the network what `encode` gives.
         start : the output of the encoder; x itself where they are the first of the network.
         """
         start = (x if start is None else start) if self.needs_start else None

@@ -2,6 +2,7 @@
 
 from lipgnn.nn.aero import AeroConv
 from lipgnn.nn.attention import AttentionConv
+from lipgnn.nn.dense_features import DenseFeatures
 from lipgnn.nn.feature_linear import FeatureLinear
 from lipgnn.nn.gat import GATConv
 from lipgnn.nn.gat_sep import GATSepConv
@@ -20,6 +21,7 @@ from lipgnn.nn.transformer import TransformerConv
 __all__ = [
     "AeroConv",
     "AttentionConv",
+    "DenseFeatures",
     "FeatureLinear",
     "GATConv",
     "GATSepConv",

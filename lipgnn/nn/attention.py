@@ -66,11 +66,12 @@ class AttentionConv(nn.Module):
         self.kernel = kernel
 
     @classmethod
-    def from_spec(cls, spec: NetworkSpec, width: int, **more: Any) -> AttentionConv:
-        """The layer of this network, from features of `width` channels to as many, all heads together."""
+    def from_spec(cls, spec: NetworkSpec, width: int, in_feats: int | None = None, **more: Any) -> AttentionConv:
+        """The layer of this network, to `width` channels, all heads together, from as many or from `in_feats`."""
         score, _ = parse_norm(spec.norm)
         options = {"attn_drop": spec.attn_dropout, "norm": score, "kappa": spec.kappa, "kernel": spec.kernel}
-        return cls(width, width // spec.heads, spec.heads, bias=spec.bias == "layers", **options, **more)
+        own = width if in_feats is None else in_feats
+        return cls(own, width // spec.heads, spec.heads, bias=spec.bias == "layers", **options, **more)
 
     @property
     def local(self) -> bool:

@@ -44,6 +44,8 @@ __all__ = [
 class Layer(Protocol):
     """A layer on graphs: a module called as `layer(graph, x)`, (N, W) → (N, W) or (N, H, D) with H·D = W.
 
+    The first one of a network without an encoder takes features (N, F).
+
     Attributes
     ----------
     local : whether what becomes of a node depends on its in-neighbours and itself alone, and on how many edges leave
@@ -62,7 +64,8 @@ class Layer(Protocol):
         data has such, and finds those of a graph's edges in its edge data (see lipgnn.runtime.EDGE_TYPE).
     linear_skip : whether its attribute `skip` is a linear map past everything else, or None to be without it.
     maps : its linear maps, which weight norms bound and initializations draw.
-    value_map : the one of them from features to what a node adds up of its neighbours.
+    value_map : the one of them from features to what a node adds up of its neighbours. A layer with one leads from
+        features of any width: as the first of a network without an encoder it is made with `in_feats=`, their number.
     """
 
     local: bool
@@ -78,7 +81,10 @@ class Layer(Protocol):
 
     @classmethod
     def from_spec(cls, spec: NetworkSpec, width: int) -> Layer:
-        """The layer of this network, from features of `width` channels to as many; every layer needs this."""
+        """The layer of this network, from features of `width` channels to as many; every layer needs this.
+
+        Where `typed_edges` and `value_map` say so, it takes `edge_types=` and `in_feats=` as well.
+        """
         ...
 
     @classmethod
@@ -156,9 +162,17 @@ def score_weights_of(layer: nn.Module) -> Sequence[nn.Parameter]:
     return said(layer, "score_weights", ())
 
 
-def layer_of(kind: type[Layer], spec: NetworkSpec, width: int, layer: int, edge_types: int = 0) -> Layer:
-    """The layer of this kind and number, from 1 on, for graphs of so many types of edges."""
+def layer_of(
+    kind: type[Layer], spec: NetworkSpec, width: int, layer: int, edge_types: int = 0, in_feats: int | None = None
+) -> Layer:
+    """The layer of this kind and number, from 1 on, for graphs of so many types of edges.
+
+    Parameters
+    ----------
+    in_feats : the width of its input, where that is not the width of its output.
+    """
     own = {"edge_types": edge_types} if edge_types and getattr(kind, "typed_edges", False) else {}
+    own |= {} if in_feats in (None, width) else {"in_feats": in_feats}
     make = getattr(kind, "from_spec_at", None)
     return make(spec, width, layer, **own) if make else kind.from_spec(spec, width, **own)
 

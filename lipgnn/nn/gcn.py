@@ -34,9 +34,9 @@ class GCNConv(dgl.nn.GraphConv):
         self.kernel = kernel
 
     @classmethod
-    def from_spec(cls, spec: NetworkSpec, width: int) -> GCNConv:
-        """The layer of this network, from features of `width` channels to as many."""
-        return cls(width, width, bias=spec.bias == "layers", kernel=spec.kernel)
+    def from_spec(cls, spec: NetworkSpec, width: int, in_feats: int | None = None) -> GCNConv:
+        """The layer of this network, to `width` channels, from as many or from `in_feats`."""
+        return cls(width if in_feats is None else in_feats, width, bias=spec.bias == "layers", kernel=spec.kernel)
 
     def forward(self, graph: dgl.DGLGraph, x: torch.Tensor) -> torch.Tensor:
         """(N, F) → (N, F'); the wider of the two is not added up."""

@@ -62,10 +62,10 @@ class SAGEConv(nn.Module):
         self.reset_parameters()
 
     @classmethod
-    def from_spec(cls, spec: NetworkSpec, width: int) -> SAGEConv:
-        """The layer of this network, from features of `width` channels to as many."""
+    def from_spec(cls, spec: NetworkSpec, width: int, in_feats: int | None = None) -> SAGEConv:
+        """The layer of this network, to `width` channels, from as many or from `in_feats`."""
         own = spec.skip == "own"
-        return cls(width, width, skip=own, loops=not own, bias=spec.bias == "layers")
+        return cls(width if in_feats is None else in_feats, width, skip=own, loops=not own, bias=spec.bias == "layers")
 
     def reset_parameters(self) -> None:
         """Draw new weights: Glorot uniform with the gain of ReLU, as DGL does; biases zero."""

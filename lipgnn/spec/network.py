@@ -8,6 +8,7 @@ from lipgnn.catalog import (
     ACTIVATIONS,
     BIASES,
     DROPOUT_PLACES,
+    ENCODERS,
     FEATURE_NORMS,
     INITS,
     JUMPS,
@@ -69,6 +70,7 @@ class NetworkSpec:
         neutral="normal",
     )
     activation: str = option(_NETWORK, "relu", "The activation after every layer.", choices=ACTIVATIONS)
+    encoder: str = option(_NETWORK, "linear", "What comes before the first layer.", catalog=ENCODERS, neutral="linear")
     encoder_activation: str = option(
         _NETWORK, "relu", "The activation between the encoder and the first layer.", choices=ACTIVATIONS
     )

@@ -32,6 +32,7 @@ class Parts(Protocol):
     shared_dim: int
     mixing_init: str
     activation: str
+    encoder: str
     encoder_activation: str
     layer_dropout: float
     edge_dropout: float
@@ -60,6 +61,8 @@ def check_network(parts: Parts) -> None:
     _check_sharing(parts)
     if MODELS[parts.model].closed:
         _check_closed(parts)
+    if parts.encoder == "none":
+        _check_no_encoder(parts)
     if parts.init == "balanced":
         _check_balanced(parts)
     if parts.stack == "reversible":
@@ -212,12 +215,36 @@ def _check_closed(parts: Parts) -> None:
             )
 
 
+def _check_no_encoder(parts: Parts) -> None:
+    """The first layer leads from one width to another: nothing can be added to its input, or mixed with it."""
+    models = models_with("value_map")
+    obstacles = (
+        (parts.model not in models, f"model {parts.model!r}", f"--model {' or '.join(models)}"),
+        (parts.stack != "plain", f"a {parts.stack} stack", "--stack plain"),
+        (parts.residual not in ("none", "linear"), f"residual {parts.residual!r}", "--residual none or linear"),
+        (
+            parts.encoder_activation != "none",
+            f"encoder activation {parts.encoder_activation!r}",
+            "--encoder-activation none",
+        ),
+        (parts.norm_place == "pre", "a norm before it", "--norm-place branch or sum"),
+    )
+    for met, what, use in obstacles:
+        if met:
+            raise UsageError(
+                "With --encoder none the first layer leads from the features to the width of the network, which does "
+                f"not go with {what}.",
+                f"Use {use}, or --encoder linear.",
+            )
+
+
 def _check_no_layers(parts: Parts) -> None:
     """One linear map: there is nothing to stack, to join or to balance."""
     obstacles = (
         (parts.stack != "plain", f"a {parts.stack} stack", "--stack plain"),
         (parts.jk != "none", f"joined layers ({parts.jk})", "--jk none"),
         (parts.init == "balanced", "--init balanced", "--init glorot"),
+        (parts.encoder == "none", "--encoder none", "--encoder linear"),
     )
     for met, what, use in obstacles:
         if met:
@@ -232,6 +259,7 @@ def _check_balanced(parts: Parts) -> None:
         (parts.model not in plain, f"model {parts.model!r}", f"--model {' or '.join(plain)}"),
         (parts.activation != "relu", f"activation {parts.activation!r}", "--activation relu"),
         (parts.residual not in ("none", *SUMS), f"residual {parts.residual!r}", "--residual none or identity"),
+        (parts.encoder == "none", "--encoder none", "--encoder linear"),
         (
             parts.encoder_activation != encoder,
             f"encoder activation {parts.encoder_activation!r} and residual {parts.residual!r}",

@@ -189,6 +189,12 @@ class RunSpec(NetworkSpec):
                 f"A network of no layers maps features of nodes to classes, and data set {self.dataset!r} is of {own}.",
                 "Use --layers 1 or more.",
             )
+        if self.encoder == "none" and not task.encoder_optional:
+            raise UsageError(
+                f"With --encoder none the first layer takes features of nodes as they are, and data set "
+                f"{self.dataset!r}, of {own}, needs its encoder.",
+                "Use --encoder linear.",
+            )
         if self.metric == AUTO_METRIC:
             # A name, so that one run has one id; of data that is known by its file alone, `measured` finds it.
             object.__setattr__(self, "metric", task.metric_of(self.dataset) or AUTO_METRIC)

@@ -31,6 +31,7 @@ class Nodes(Task):
     scored = (CLASSES, ORDER)
     has_classes = True
     least_layers = 0
+    encoder_optional = True
     uncertified = None
 
     def defaults(self, dataset: str, model: str) -> dict[str, Any]:

@@ -82,6 +82,7 @@ class Task:
     has_classes : whether every item has one class, of which a confusion matrix can be made.
     uncertified : why no certificate can be given for its predictions, and None where one can.
     least_layers : how many layers a network has at least; 0 where one linear map of the features will do.
+    encoder_optional : whether its networks can be without an encoder, their first layer taking the features themselves.
     outputs : the word for what its outputs are of, where these are not nodes of a graph, such as "walks".
     """
 
@@ -91,6 +92,7 @@ class Task:
     scored: tuple[str, ...] = ()
     has_classes = False
     least_layers = 1
+    encoder_optional = False
     uncertified: str | None = "A certificate is about which of several classes an item has."
     outputs = "nodes"
 

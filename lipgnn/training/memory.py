@@ -205,8 +205,10 @@ def _probe(
         kept = [allocations.now]
         # The last one takes what any other gives, and gives what the decoder takes.
         blocks = [*network.blocks[: max(0, probed - 1)], *network.blocks[-1:]]
-        for block, own in zip(blocks, per_block(network.layer_graph(graph), probed), strict=True):
-            boundary = max(boundary, x.nbytes)
+        for number, (block, own) in enumerate(zip(blocks, per_block(network.layer_graph(graph), probed), strict=True)):
+            # Features without an encoder are of another width than what goes from block to block.
+            if number or not network.bare:
+                boundary = max(boundary, x.nbytes)
             x = network.run([block], own, x)
             outputs = [*carried(outputs, own), x] if network.jk != "none" else [x]
             kept.append(allocations.now)

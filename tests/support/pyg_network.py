@@ -21,13 +21,16 @@ with warnings.catch_warnings():
 
 
 class PygNetwork(nn.Module):
-    """Encoder, layers x ← ReLU(BatchNorm(conv(x) + W x)), decoder; dropout before each."""
+    """Encoder or none, layers x ← ReLU(BatchNorm(conv(x) + W x)), decoder; dropout before each."""
 
-    def __init__(self, in_feats: int, num_classes: int, *, layers: int, width: int, dropout: float):
+    def __init__(
+        self, in_feats: int, num_classes: int, *, layers: int, width: int, dropout: float, encoder: bool = True
+    ):
         super().__init__()
-        self.encoder = nn.Linear(in_feats, width)
-        self.convs = nn.ModuleList(GATConv(width, width, bias=False, add_self_loops=False) for _ in range(layers))
-        self.beside = nn.ModuleList(nn.Linear(width, width, bias=False) for _ in range(layers))
+        self.encoder = nn.Linear(in_feats, width) if encoder else nn.Identity()
+        widths = [width if encoder else in_feats, *[width] * (layers - 1)]
+        self.convs = nn.ModuleList(GATConv(own, width, bias=False, add_self_loops=False) for own in widths)
+        self.beside = nn.ModuleList(nn.Linear(own, width, bias=False) for own in widths)
         self.norms = nn.ModuleList(nn.BatchNorm1d(width) for _ in range(layers))
         self.decoder = nn.Linear(width, num_classes)
         self.dropout = nn.Dropout(dropout)

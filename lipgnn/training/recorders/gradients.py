@@ -11,6 +11,7 @@ from torch import nn
 
 from lipgnn.kernels.summary import summarize
 from lipgnn.training.recorders.recorder import Recorder
+from lipgnn.training.recorders.way_back import when_back
 from lipgnn.training.state import Training
 
 if TYPE_CHECKING:
@@ -38,9 +39,7 @@ class GradientRecorder(Recorder):
         self._inputs: dict[int, torch.Tensor] = {}
         for layer, block in enumerate(blocks):
             block.register_forward_pre_hook(functools.partial(self._before_forward, layer))
-        # The way back ends at the encoder: by then all layers have their gradients, and nothing is clipped yet.
-        last = next(training.network.encoder.parameters())
-        last.register_post_accumulate_grad_hook(self._after_backward)
+        when_back(training.network, self._after_backward)
 
     def _before_forward(self, layer: int, block: nn.Module, arguments: tuple[Any, ...]) -> None:
         # A layer computed again from a checkpoint comes here once more, but no gradient reaches that input.
@@ -51,7 +50,7 @@ class GradientRecorder(Recorder):
     def _after_input(self, layer: int, gradient: torch.Tensor) -> None:
         self._inputs[layer] = summarize(gradient)
 
-    def _after_backward(self, _: nn.Parameter) -> None:
+    def _after_backward(self) -> None:
         weights = [summarize(torch.cat([matrix.grad.flatten() for matrix in layer])) for layer in self._matrices]
         inputs = [self._inputs.get(layer, self._unseen(3)) for layer in range(len(weights))]
         self._end_batch(torch.cat([torch.stack(weights, dim=1), torch.stack(inputs, dim=1)]))  # (6, L)

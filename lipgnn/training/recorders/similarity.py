@@ -15,6 +15,7 @@ from lipgnn.measures.walk import components
 from lipgnn.network.deep import DeepGNN
 from lipgnn.network.recompute import Randomness, buffers_kept
 from lipgnn.training.recorders.recorder import Recorder
+from lipgnn.training.recorders.way_back import go_back, when_back
 from lipgnn.training.state import Training
 
 if TYPE_CHECKING:
@@ -48,19 +49,17 @@ class SimilarityRecorder(Recorder):
         for column, block in enumerate(network.blocks):
             block.register_forward_pre_hook(functools.partial(self._before_forward, column, 1))
         network.dropout.register_forward_pre_hook(functools.partial(self._before_forward, self._columns - 1, 0))
-        first = next(network.encoder.parameters())
         if training.epoch == 0 and not self._epochs:
-            self._record_start(training, first)
-        # The way back ends at the encoder: by then all gradients were seen.
-        first.register_post_accumulate_grad_hook(self._after_backward)
+            self._record_start(training)
+        when_back(network, self._after_backward)
 
-    def _record_start(self, training: Training, first: nn.Parameter) -> None:
+    def _record_start(self, training: Training) -> None:
         """One way forth and back; gradients of weights, random numbers and buffers stay as they are."""
         network = training.network
         with Randomness.now(self._device).again(), buffers_kept(network), _without_dropout(network):
             graph, features, loss = training.example()
-            torch.autograd.grad(loss(network(graph, features)), first)
-        self._after_backward(first)
+            go_back(network, graph, features, loss)
+        self._after_backward()
         self.end_epoch(0)
 
     def _before_forward(self, column: int, place: int, _: nn.Module, arguments: tuple[Any, ...]) -> None:
@@ -76,7 +75,7 @@ class SimilarityRecorder(Recorder):
         rows = rows_of(gradient.flatten(1))
         self._gradients[column] = torch.stack([rows.similarity, rows.length])
 
-    def _after_backward(self, _: nn.Parameter) -> None:
+    def _after_backward(self) -> None:
         gradients = [self._gradients.get(column, self._unseen(2)) for column in range(self._columns)]
         features = [self._features.get(column, self._unseen(3)) for column in range(self._columns)]
         self._end_batch(torch.cat([torch.stack(gradients, dim=1), torch.stack(features, dim=1)]))  # (5, L + 1)

@@ -30,6 +30,12 @@ BOUNDED += [
 ]
 BOUNDED += [{"jk": jk, "encoder_activation": "gelu", "bias": "none"} for jk in ("sum", "concat", "max")]
 BOUNDED += [{"model": model, "weight_norm": "fix:0.5", "residual": "identity"} for model in (*ATTENTION, "gcn", "gin")]
+BOUNDED += [
+    {"encoder": "none", "model": model, "residual": residual}
+    for model in (*ATTENTION, "gcn", "sage")
+    for residual in ("none", "linear")
+]
+BOUNDED += [{"encoder": "none", "feature": "batch", "residual": "linear", "jk": "sum", "mlp": "2x"}]
 # Of a linear block the bound is reached, and both sides of the comparison are rounded.
 ROUNDING = 1 + 1e-12
 
@@ -100,6 +106,12 @@ def test_the_bound_of_a_linear_network_is_the_product_of_its_norms(reference):
     whole = network_bound(deep, bounds)
     assert whole.value == pytest.approx(math.prod(norms + ends))
     assert (whole.encoder, whole.decoder) == pytest.approx(tuple(ends))
+    without = network(reference, model="gcn", activation="none", encoder="none")
+    whole = network_bound(without, layer_bounds(without, reference.small_graph()))
+    parts = [*(block.conv.weight for block in without.blocks), without.decoder.weight]
+    assert whole.encoder == 1 and whole.value == pytest.approx(
+        math.prod(reference.spectral_norm(part.detach()) for part in parts)
+    )
 
 
 def test_a_weight_norm_is_the_bound_of_a_gcn(reference):

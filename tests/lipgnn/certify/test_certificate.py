@@ -56,8 +56,9 @@ def test_radii_shares_and_accuracy_are_those_of_the_logits(model):
         assert row["accuracy"] == pytest.approx(((expected > radius) & right).double().mean().item())
 
 
-def test_a_certificate_says_what_it_certifies_and_withstands_attack(model):
-    saved, dataset = model()
+@pytest.mark.parametrize("others", [{}, {"encoder": "none", "residual": "linear"}], ids=["encoder", "none"])
+def test_a_certificate_says_what_it_certifies_and_withstands_attack(model, others):
+    saved, dataset = model(**others)
     told = []
     found = certify(saved, dataset, CPU, tries=2, progress=told.append)
     assert not found.vacuous and found.median_relative > VACUOUS

@@ -52,6 +52,7 @@ def test_constants_overflow_and_the_origin(reference):
         {"model": "gcn", "residual": "gated", "activation": "gelu"},
         {"model": "gin", "residual": "identity"},
         {"model": "ggnn"},
+        {"encoder": "none", "norm": "lip", "residual": "linear"},
     ],
 )
 def test_of_every_block_it_is_that_of_the_whole_jacobian(options, reference):

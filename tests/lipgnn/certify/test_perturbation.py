@@ -27,6 +27,21 @@ def test_coordinates_stand_for_perturbations_of_their_length(in_feats, form, ref
     assert (delta @ right.t()).norm() <= delta.norm() + 1e-12
 
 
+@pytest.mark.parametrize("residual", ["none", "linear"])
+@pytest.mark.parametrize("form", ["dense", "sparse"])
+def test_without_an_encoder_coordinates_are_perturbations(form, residual, reference):
+    graph, x = reference.small_graph(), reference.normal(0, 7, 9)
+    deep = network(reference, 9, encoder="none", residual=residual)
+    perturbed = PerturbedNetwork(deep, graph, x if form == "dense" else x.to_sparse().coalesce())
+    assert perturbed.origin.shape == (7, 9) and not perturbed.origin.any() and not perturbed.origin.requires_grad
+    torch.testing.assert_close(perturbed(perturbed.origin), deep(graph, x))
+    delta = reference.normal(1, 7, 9)
+    torch.testing.assert_close(perturbed(delta), deep(graph, x + delta))
+    leaf, b = x.clone().requires_grad_(), perturbed.origin.requires_grad_()
+    expected = torch.autograd.grad(deep(graph, leaf)[2, 0], leaf)[0]
+    torch.testing.assert_close(torch.autograd.grad(perturbed(b)[2, 0], b)[0], expected)
+
+
 @pytest.mark.parametrize("options", [{}, {"residual": "initial"}, {"residual": "scaled", "stack": "reversible"}])
 def test_gradients_are_those_of_the_network_however_few_activations_are_kept(options, reference):
     graph, x = reference.small_graph(), reference.normal(0, 7, 3).requires_grad_()

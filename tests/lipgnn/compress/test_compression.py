@@ -7,6 +7,7 @@ import torch
 from lipgnn.compress import Compressor, compress_model
 from lipgnn.compress.compression import score_weights
 from lipgnn.compress.effect import logit_changes
+from lipgnn.compress.inputs import moments_of
 from lipgnn.errors import UsageError
 from lipgnn.norms import NearIdentity
 
@@ -19,6 +20,13 @@ STACKS = [
     {"residual": "identity", "norm": "lip+layer"},
     {"residual": "identity", "stack": "reversible", "norm": "lip"},
     {"skip": "none", "residual": "linear"},
+    {"residual": "linear", "encoder": "none", "encoder_activation": "none"},
+]
+# Of 32 features: more than the network is wide, and less.
+WITHOUT_ENCODER = [
+    {"residual": "linear", "encoder": "none", "encoder_activation": "none", "norm": norm, "hidden": hidden}
+    for norm in ("none", "lip")
+    for hidden in (4, 16)
 ]
 
 
@@ -48,7 +56,20 @@ def test_no_width_is_the_full_one_as_in_a_run(untrained, outputs):
     assert (outputs(found.model) - outputs(saved)).abs().max() < 1e-12
 
 
-@pytest.mark.parametrize("options", [{}, {"norm": "lip"}, {"norm": "lip", "residual": "scaled"}], ids=str)
+@pytest.mark.parametrize("options", WITHOUT_ENCODER, ids=str)
+def test_the_features_themselves_are_compressed_like_others(untrained, data, options):
+    saved = untrained(**options)
+    for moments in (None, moments_of(saved, data, CPU)):
+        compressor = Compressor(saved, moments=moments)
+        errors = [max(layer.error for layer in compressor.at(width).layers) for width in (4, 8, 0)]
+        assert errors[0] > errors[1] > errors[2] == 0
+        assert compressor.at(8).model.network.blocks[0].conv.query.weight.shape == (8, 32)
+        assert max(logit_changes(saved, compressor.at(0).model, data, CPU)) < 1e-9
+
+
+@pytest.mark.parametrize(
+    "options", [{}, {"norm": "lip"}, {"norm": "lip", "residual": "scaled"}, *WITHOUT_ENCODER[::2]], ids=str
+)
 def test_a_planted_rank_is_kept_with_biases_and_lengths(untrained, plant, outputs, data, options):
     """K4 for whole networks: at the planted width every logit is kept, with LipschitzNorm too."""
     saved = plant(untrained(**options), 4)

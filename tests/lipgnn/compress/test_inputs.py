@@ -6,9 +6,10 @@ from lipgnn.compress.inputs import Coordinates, coordinates_of, moments_of
 
 CPU = torch.device("cpu")
 DOUBLE = torch.float64
+BARE = {"encoder": "none", "encoder_activation": "none", "residual": "linear"}
 
 
-@pytest.mark.parametrize("options", [{"norm": "lip"}, {"residual": "identity", "stack": "reversible"}], ids=str)
+@pytest.mark.parametrize("options", [{"norm": "lip"}, {"residual": "identity", "stack": "reversible"}, BARE], ids=str)
 def test_moments_are_those_of_what_every_layer_is_given(untrained, data, options):
     saved = untrained(**options)
     given = {}

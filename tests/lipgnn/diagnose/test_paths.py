@@ -16,13 +16,14 @@ from lipgnn.diagnose.paths import path_shares, single_paths
 from lipgnn.errors import RunFailed, UsageError
 from lipgnn.nn import GATConv
 
-PURE = [("gat", {}), ("gt", {"skip": "none"})]
+PURE = [("gat", {}), ("gt", {"skip": "none"}), ("gat", {"encoder": "none"})]
 SKIPPING = [
     ("gat", {"residual": "identity"}),
     ("gat", {"residual": "scaled", "norm": "lip"}),
     ("gat", {"residual": "identity", "weight_norm": "fix:4/L"}),
     ("gatv2", {"residual": "identity", "norm": "lip"}),
     ("gt", {}),
+    ("gt", {"encoder": "none"}),
     ("gt", {"residual": "identity"}),
     ("gt", {"residual": "scaled", "skip": "none"}),
 ]
@@ -40,7 +41,9 @@ def network(reference, model="gat", **options):
 def dense(reference, deep, graph, x):
     """X⁰, for every layer {head: (P, W)} with 0 for what passes by and its bias, and X^L, by loops and matrices."""
     edges, nodes = reference.edges_of(graph), graph.num_nodes()
-    start = x.numpy() @ deep.encoder.weight.detach().numpy().T + deep.encoder.bias.detach().numpy()
+    start = x.numpy()
+    if not deep.bare:
+        start = start @ deep.encoder.weight.detach().numpy().T + deep.encoder.bias.detach().numpy()
     layers, y = [], start
     for block in deep.blocks:
         conv, steps = block.conv, {}
@@ -65,7 +68,7 @@ def dense(reference, deep, graph, x):
             map_, added = weight["value"], bias["value"] + bias.get("skip", 0)
         attention = reference.attend(edges, scores, value)[1]
         for h in range(2):
-            matrix, columns = np.zeros((nodes, nodes)), np.zeros((4, 4))
+            matrix, columns = np.zeros((nodes, nodes)), np.zeros((y.shape[1], 4))
             for e, (j, i) in enumerate(edges):
                 matrix[i, j] += attention[e, h]
             columns[:, 2 * h : 2 * h + 2] = map_.T[:, 2 * h : 2 * h + 2]
@@ -112,7 +115,7 @@ def test_the_sum_of_all_paths_is_the_output(model, options, reference):
     np.testing.assert_allclose(output, ours, rtol=0, atol=1e-10 * abs(ours).max())
     terms = dict(path_terms(start, layers))
     assert len(terms) == (27 if (model, options) in SKIPPING else 8)
-    constant = np.zeros((1, 4))
+    constant = np.zeros((1, start.shape[1]))
     for steps, bias in layers:
         constant = sum(constant @ w for _, w in steps.values()) + bias
     np.testing.assert_allclose(sum(terms.values()) + constant, ours, rtol=0, atol=1e-10 * abs(ours).max())

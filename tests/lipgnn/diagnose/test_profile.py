@@ -92,6 +92,7 @@ def expected_row(x, gradient, edges):
         {"model": "gat", "norm": "none"},
         {"model": "gt", "norm": "lip+layer", "residual": "none"},
         {"model": "gcn", "residual": "initial"},
+        {"encoder": "none", "residual": "linear", "norm": "lip+batch"},
         {"model": "gat", "norm": "lip", "mlp": "2x", "weight_norm": "fix:4/L", "norm_place": "pre"},
     ],
     ids=lambda options: "-".join(options.values()),

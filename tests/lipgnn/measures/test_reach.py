@@ -31,6 +31,7 @@ NETWORKS = {
     "gt": {"model": "gt", "norm": "lip", "residual": "identity", "jk": "concat"},
     "gcn": {"model": "gcn", "norm": "none", "residual": "scaled", "mlp": "2x"},
     "reversible": {"norm": "none", "residual": "scaled", "stack": "reversible", "layers": 2},
+    "no encoder": {"encoder": "none", "norm": "lip", "residual": "linear"},
     "pair": {"norm": "pair", "residual": "none", "jk": "max"},
 }
 

@@ -2,6 +2,7 @@ import pytest
 import torch
 from networks import BARE
 
+from lipgnn.catalog import models_with
 from lipgnn.network.blocks import Block
 from lipgnn.network.build import Builder, example_block
 from lipgnn.network.deep import DeepGNN
@@ -113,3 +114,43 @@ def test_layers_that_tell_types_of_edges_apart_are_made_for_those_of_the_data(st
 def test_other_layers_are_as_without_types(model):
     spec = NetworkSpec(**BARE, model=model, layers=1, hidden=2, heads=2)
     assert DeepGNN(spec, 3, 2, edge_types=5).state_dict().keys() == DeepGNN(spec, 3, 2).state_dict().keys()
+
+
+BARE_LINEAR = {"encoder": "none", "encoder_activation": "none", "residual": "linear", "hidden": 4, "heads": 2}
+
+
+@pytest.mark.parametrize("in_feats", [5, 8, 13])
+@pytest.mark.parametrize("model", models_with("value_map"))
+def test_the_first_block_leads_from_the_features_to_the_width_and_no_other_does(model, in_feats):
+    builder = Builder(NetworkSpec(**BARE_LINEAR, model=model, norm="none"), in_feats=in_feats)
+    first, second = builder.block(1), builder.block(2)
+    for block, own in ((first, in_feats), (second, 8)):
+        assert block.beside.weight.shape == (8, own)
+        assert {sorted(each.weight.shape) == sorted((8, own)) for each in block.conv.maps} == {True}
+    assert example_block(builder.spec).beside.weight.shape == (2, 2)
+
+
+@pytest.mark.parametrize("sharing, kind", SHARED)
+def test_keys_that_are_shared_are_as_wide_in_the_first_layer_as_in_others(sharing, kind):
+    spec = NetworkSpec(**BARE_LINEAR, model="gt", norm="lip", head_sharing="gqa:2" if "gqa" in sharing else sharing)
+    first, second = (Builder(spec, in_feats=5).block(layer).conv for layer in (1, 2))
+    assert type(first) is kind and first.shared_dim == second.shared_dim
+    assert first.key.weight.shape == (len(second.key.weight), 5)
+
+
+@pytest.mark.parametrize("model", models_with("value_map"))
+def test_maps_from_the_features_are_drawn_and_bounded_like_others(model):
+    torch.manual_seed(0)
+    options = {**BARE_LINEAR, "model": model, "norm": "none", "hidden": 128}
+
+    def first(**more):
+        block = Builder(NetworkSpec(**options, **more), in_feats=64).block(1)
+        return [*(each.weight for each in block.conv.maps), block.beside.weight]
+
+    for weight in first(init="pyg")[:-1]:
+        # Glorot's: U(±√(6/(n + m))) for n inputs and m outputs.
+        assert weight.abs().max().item() == pytest.approx((6 / (64 + 256)) ** 0.5, rel=0.01)
+    # Torch's: U(±1/√n).
+    assert first(init="pyg")[-1].abs().max().item() == pytest.approx(1 / 8, rel=0.01)
+    for weight in first(weight_norm="cap:0.5"):
+        assert torch.linalg.matrix_norm(weight, 2) <= (2 * 0.25) ** 0.5 + 1e-5

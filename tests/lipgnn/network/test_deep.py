@@ -367,3 +367,86 @@ def test_no_layers_are_one_linear_map_of_the_features(bias, sparse, reference):
 def test_what_no_layers_cannot_have_is_refused(option):
     with pytest.raises(UsageError, match="A network of no layers is one linear map"):
         bare(3, 2, layers=0, **option)
+
+
+WITHOUT_ENCODER = [(model, residual) for model in models_with("value_map") for residual in ("none", "linear")]
+
+
+@pytest.mark.parametrize(("model", "residual"), WITHOUT_ENCODER)
+@pytest.mark.parametrize("in_feats", [2, 4, 9])
+def test_without_an_encoder_the_first_layer_is_given_the_features(in_feats, model, residual, reference):
+    graph, x = reference.small_graph(), reference.normal(5, 7, in_feats)
+    deep = reference.redraw(
+        bare(in_feats, 2, encoder="none", model=model, residual=residual, layers=3, hidden=2, heads=2), seed=1
+    ).eval()
+    expected = x
+    for block in deep.blocks:
+        y = block.conv(graph, expected).flatten(1)
+        y = y if residual == "none" else y + expected @ block.beside.weight.t()
+        expected = torch.where(y > 0, y, torch.expm1(y.clamp(max=0)))  # ELU
+    expected = expected @ deep.decoder.weight.t() + deep.decoder.bias
+    torch.testing.assert_close(deep(graph, x), expected)
+    assert not [name for name in deep.state_dict() if name.startswith("encoder")]
+
+
+@pytest.mark.parametrize("jk", ["none", "concat"])
+@pytest.mark.parametrize("norm", ["none", "lip+batch"])
+@pytest.mark.parametrize(("model", "residual"), WITHOUT_ENCODER)
+def test_without_an_encoder_all_parameters_learn(model, residual, norm, jk, reference):
+    torch.manual_seed(0)
+    norm = norm if model in ATTENTION_MODELS else norm.removeprefix("lip+")
+    deep = bare(3, 2, encoder="none", model=model, residual=residual, norm=norm, jk=jk, layers=3, hidden=2, heads=2)
+    before = [parameter.detach().clone() for parameter in deep.parameters()]
+    optimizer = torch.optim.Adam(deep.parameters(), lr=0.1)
+    out = deep(reference.small_graph(), reference.normal(0, 7, 3, dtype=torch.float32))
+    nn.functional.cross_entropy(out, torch.arange(7) % 2).backward()
+    for name, parameter in deep.named_parameters():
+        assert parameter.grad is not None and parameter.grad.isfinite().all(), name
+    optimizer.step()
+    # A bias before BatchNorm, or one that all scores of a node share, has a gradient of zero.
+    changed = [not torch.equal(p, old) for p, old in zip(deep.parameters(), before, strict=True) if old.dim() > 1]
+    assert changed and all(changed)
+
+
+@pytest.mark.parametrize("kernel", ["dgl", "auto"])
+@pytest.mark.parametrize(("model", "residual"), WITHOUT_ENCODER)
+def test_without_an_encoder_sparse_features_are_the_same_and_so_is_every_kernel(model, residual, kernel, reference):
+    graph, x = reference.small_graph(), sparse_features(reference)
+    options = {"encoder": "none", "model": model, "residual": residual, "norm": "batch", "activation": "relu"}
+    deep = network(reference, kernel=kernel, **options)
+    dense, sparse = deep(graph, x), deep(graph, x.to_sparse().coalesce())
+    assert torch.equal(dense, sparse)
+    other = network(reference, kernel="dgl", **options)
+    torch.testing.assert_close(dense, other(graph, x))
+    ours, theirs = (
+        torch.autograd.grad(each(graph, x).square().sum(), list(each.parameters())) for each in (deep, other)
+    )
+    torch.testing.assert_close(ours, theirs)
+
+
+@pytest.mark.parametrize("place", ["input", "layers"])
+def test_without_an_encoder_the_first_layer_drops_of_the_features_where_dropout_begins_there(place, reference):
+    graph, x = reference.small_graph(), torch.ones(7, 100, dtype=torch.float64)
+    options = {"dropout": 0.9, "layer_dropout": 0.5, "dropout_from": place, "residual": "linear"}
+    deep = reference.redraw(bare(100, 2, encoder="none", layers=2, hidden=2, heads=2, **options), seed=1)
+    seen = []
+    deep.blocks[0].conv.register_forward_pre_hook(lambda module, given: seen.append(given[1]))
+    deep.train()(graph, x)
+    deep.eval()(graph, x)
+    share = (seen[0] == 0).double().mean().item()
+    assert share == pytest.approx(0.5 if place == "input" else 0.0, abs=0.1)
+    assert set(seen[0].unique().tolist()) == ({0.0, 2.0} if place == "input" else {1.0})
+    assert torch.equal(seen[1], x)
+
+
+@pytest.mark.parametrize("every", [1, 2, 3])
+def test_without_an_encoder_activations_computed_again_are_the_same(every, reference):
+    graph, x = reference.small_graph(), reference.normal(5, 7, 9)
+    gradients = []
+    for kept in (0, every):
+        deep = reference.redraw(
+            bare(9, 2, encoder="none", residual="linear", norm="batch", layers=5, hidden=2, heads=2), seed=1
+        ).train()
+        deep.recompute_every = kept
+        gradients.append(torch.autograd.grad(deep(graph, x).square().sum(), list(deep.parameters())))
+    assert all(torch.equal(one, other) for one, other in zip(*gradients, strict=True))

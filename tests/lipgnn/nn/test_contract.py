@@ -17,6 +17,7 @@ from lipgnn.nn.contract import (
     certified,
     is_local,
     keeps_statistics,
+    layer_of,
     maps_of,
     own_skip,
     score_norm_of,
@@ -121,3 +122,34 @@ def test_parts_of_attention_layers_are_found():
 def test_an_mlp_acts_on_every_node_alone():
     mlp = Mlp(4, 8, torch.nn.ELU())
     assert is_local(mlp) and acts_alike(mlp) and not keeps_statistics(mlp)
+
+
+def test_a_layer_is_told_of_types_and_of_another_width_only_where_there_are_such():
+    """One that knows of neither is made as ever."""
+    own = NetworkSpec(model="gcn", norm="none", residual="none")
+    assert isinstance(layer_of(SilentLayer, own, 4, 1, 5, 4), SilentLayer)
+    with pytest.raises(TypeError, match="in_feats"):
+        layer_of(SilentLayer, own, 4, 1, 0, 3)
+
+
+VALUED = [(model, "none") for model in catalog.models_with("value_map")]
+VALUED += [("gt", sharing) for sharing in ("collab", "mqa", "gqa:2")]
+
+
+@pytest.mark.parametrize("model, sharing", VALUED)
+def test_a_layer_with_a_map_of_values_leads_from_features_of_any_width(model, sharing, reference):
+    """What is zero, and what is multiplied by zero, makes no difference."""
+    options = {"hidden": 2, "heads": 2, "residual": "none", "head_sharing": sharing}
+    spec, entry = NetworkSpec(model=model, norm="none", **options), catalog.MODELS[model]
+    kind = entry.load() if sharing == "none" else entry.load_shared(sharing.partition(":")[0])
+    narrow, wide = (reference.redraw(layer_of(kind, spec, 4, 1, in_feats=width), seed=1) for width in (3, 9))
+    with torch.no_grad():
+        for name, weight in wide.named_parameters():
+            own = narrow.get_parameter(name)
+            missing = [(0, more - size) for size, more in zip(own.shape, weight.shape, strict=True)]
+            weight.copy_(torch.nn.functional.pad(own, [end for pair in reversed(missing) for end in pair]))
+    graph, x = reference.small_graph(), reference.normal(0, 7, 3)
+    widened = torch.nn.functional.pad(x, (0, 6))
+    assert output(narrow, graph, x).shape == narrow.values(x).shape == (7, 4)
+    torch.testing.assert_close(output(wide, graph, widened), output(narrow, graph, x))
+    torch.testing.assert_close(wide.values(widened), narrow.values(x))

@@ -14,6 +14,7 @@ from lipgnn.tasks import find_task
         {"layers": 3},
         {"layers": 3, "residual": "initial", "model": "gt"},
         {"layers": 2, "jk": "concat", "norm": "lip+layer"},
+        {"layers": 3, "encoder": "none", "residual": "linear", "norm": "lip+layer"},
         {"layers": 2, "model": "sage", "norm": "none", "residual": "linear", "dtype": "float64"},
     ],
     ids=lambda options: "-".join(map(str, options.values())),

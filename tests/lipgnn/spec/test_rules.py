@@ -2,12 +2,14 @@ from types import SimpleNamespace
 
 import pytest
 
-from lipgnn.catalog import DOT_PRODUCT, SCORE_NORMS, ScoreNormEntry
+from lipgnn.catalog import DOT_PRODUCT, RESIDUALS, SCORE_NORMS, ScoreNormEntry, models_with
 from lipgnn.errors import UsageError
 from lipgnn.spec.network import NetworkSpec
 from lipgnn.spec.rules import check_network, check_recomputation
 from lipgnn.spec.run import RunSpec
 
+# The residuals that can lead from one width to another.
+BY_MAPS = ("none", "linear")
 PLAIN = {
     "model": "gat",
     "layers": 4,
@@ -17,6 +19,7 @@ PLAIN = {
     "shared_dim": 0,
     "mixing_init": "normal",
     "activation": "relu",
+    "encoder": "linear",
     "encoder_activation": "none",
     "layer_dropout": 0.0,
     "edge_dropout": 0.0,
@@ -46,6 +49,7 @@ REFUSED = [
         {"encoder_activation": "relu", "init": "balanced"},
         "does not go with encoder activation 'relu' and residual 'identity'",
     ),
+    ({"encoder": "none", "residual": "none", "init": "balanced"}, "does not go with --encoder none"),
     ({"norm": "batch", "init": "balanced"}, "does not go with norm 'batch'"),
     ({"hidden": 3, "init": "balanced"}, "does not go with heads of an odd width 3"),
     ({"mlp": "2x", "init": "balanced"}, r"does not go with MLPs \(2x\)"),
@@ -59,6 +63,14 @@ REFUSED = [
     ({"stack": "reversible", "hidden": 3}, "hidden is 3"),
     ({"stack": "reversible", "mlp": "2x"}, "no MLPs"),
     ({"stack": "reversible", "norm_place": "sum"}, "cannot be inverted"),
+]
+_BARE = {"encoder": "none", "residual": "linear"}
+REFUSED_WITHOUT_ENCODER = [
+    *(({"encoder": "none", "residual": name}, f"residual '{name}'") for name in RESIDUALS if name not in BY_MAPS),
+    *((_BARE | {"model": name}, f"model '{name}'") for name in ("gat-sep", "gin", "ggnn")),
+    (_BARE | {"encoder_activation": "relu"}, "encoder activation 'relu'"),
+    (_BARE | {"norm_place": "pre"}, "a norm before it"),
+    ({"encoder": "none", "residual": "scaled", "stack": "reversible"}, "a reversible stack"),
 ]
 _SHARED = {"model": "gt", "head_sharing": "collab"}
 REFUSED_SHARING = [
@@ -119,6 +131,34 @@ def test_parts_that_do_not_go_together_are_refused(others, problem):
 def test_runs_and_networks_are_held_to_it(kind, others, problem):
     with pytest.raises(UsageError, match=problem):
         kind(**(PLAIN | others))
+
+
+@pytest.mark.parametrize("kind", [lambda **parts: check_network(SimpleNamespace(**parts)), NetworkSpec, RunSpec])
+@pytest.mark.parametrize("others, what", REFUSED_WITHOUT_ENCODER)
+def test_what_needs_one_width_throughout_needs_an_encoder(kind, others, what):
+    words = f"the first layer leads from the features to the width of the network, which does not go with {what}."
+    with pytest.raises(UsageError) as caught:
+        kind(**(PLAIN | others))
+    assert caught.value.message == f"With --encoder none {words}"
+    assert caught.value.hint.startswith("Use --") and caught.value.hint.endswith(", or --encoder linear.")
+    kind(**(PLAIN | others | {"encoder": "linear"}))
+
+
+@pytest.mark.parametrize("kind", [lambda **parts: check_network(SimpleNamespace(**parts)), NetworkSpec, RunSpec])
+def test_one_linear_map_has_no_encoder_to_be_without(kind):
+    kind(**(PLAIN | _BARE | {"layers": 1}))
+    with pytest.raises(
+        UsageError, match="no layers is one linear map, which does not go with --encoder none"
+    ) as caught:
+        kind(**(PLAIN | _BARE | {"layers": 0}))
+    assert caught.value.hint == "Use --encoder linear."
+
+
+@pytest.mark.parametrize("model", models_with("value_map"))
+@pytest.mark.parametrize("residual", BY_MAPS)
+@pytest.mark.parametrize("more", [{}, {"mlp": "2x", "jk": "concat", "norm_place": "sum"}, {"weight_norm": "cap:1"}])
+def test_layers_of_any_width_need_no_encoder(model, residual, more):
+    check_network(SimpleNamespace(**(PLAIN | _BARE | {"model": model, "residual": residual} | more)))
 
 
 @pytest.mark.parametrize("change", [{}, *({"norm": name} for name in SCORE_NORMS), {"stack": "reversible"}, *SHARED])

@@ -18,8 +18,8 @@ CHOICES = [name for name, field in FIELDS.items() if "choices" in field.metadata
 def test_the_fields_are_those_of_the_contract_group_by_group():
     groups = {
         "data": "dataset split missing features metric",
-        "network": "model layers hidden heads head_sharing shared_dim mixing_init activation encoder_activation bias "
-        "skip mlp dropout layer_dropout dropout_from attn_dropout edge_dropout",
+        "network": "model layers hidden heads head_sharing shared_dim mixing_init activation encoder "
+        "encoder_activation bias skip mlp dropout layer_dropout dropout_from attn_dropout edge_dropout",
         "depth and norms": "norm kappa norm_place weight_norm residual alpha beta jk init stack",
         "training": "lr weight_decay layer_weight_decay clip optimizer schedule stop_lr shift compress compress_memory "
         "compress_scale batch_size fanout eval_every epochs patience select start finetune seed dtype",
@@ -168,7 +168,7 @@ _DATA_OF_TASK = {
 # These have values that not every run can have.
 _BOUND_TO_OTHERS = ("weight_norm", "norm", "model", "skip", "layer_weight_decay", "horizon", "transitions")
 _BOUND_TO_OTHERS += ("head_sharing", "shared_dim", "mixing_init", "start", "finetune")
-_BOUND_TO_OTHERS += ("stop_lr", "shift", "compress", "compress_memory", "compress_scale")
+_BOUND_TO_OTHERS += ("stop_lr", "shift", "compress", "compress_memory", "compress_scale", "encoder")
 
 
 @given(st.sampled_from([name for name in FIELDS if name not in (*HOW, *_BOUND_TO_OTHERS)]), st.integers(2, 10**6))
@@ -225,6 +225,26 @@ def test_shared_heads_are_part_of_the_run():
     different = [{"model": "gt"}, shared, shared | {"shared_dim": 8}, shared | {"mixing_init": "block"}]
     different += [shared | {"head_sharing": kind} for kind in ("mqa", "gqa:2", "gqa:4")]
     assert len({RunSpec(**values).run_id("f") for values in different}) == len(different)
+
+
+def test_no_encoder_is_part_of_the_run_and_the_usual_one_changes_no_id():
+    base = {"residual": "linear", "encoder_activation": "none"}
+    assert RunSpec(**base, encoder="linear").run_id("f") == RunSpec(**base).run_id("f")
+    assert RunSpec(**base, encoder="none").run_id("f") != RunSpec(**base).run_id("f")
+    # As it was before there was the option.
+    what = {name: value for name, value in RunSpec(**base).to_dict().items() if name != "encoder"}
+    assert RunSpec.from_mapping(what) == RunSpec(**base)
+
+
+@pytest.mark.parametrize(
+    "dataset, own", [("trees:3", "trees"), ("planar", "paths"), ("digits", "images")], ids=lambda name: name
+)
+def test_tasks_with_encoders_of_their_own_cannot_be_without(dataset, own):
+    options = {"dataset": dataset, "features": "raw", "model": "gt", "residual": "linear", "encoder_activation": "none"}
+    RunSpec(**options)
+    with pytest.raises(UsageError, match=f"data set '{dataset}', of {own}, needs its encoder") as caught:
+        RunSpec(**options, encoder="none")
+    assert caught.value.hint == "Use --encoder linear."
 
 
 def test_a_skip_and_a_weight_norm_are_part_of_the_run_whatever_their_spelling():

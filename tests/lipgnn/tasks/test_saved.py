@@ -41,6 +41,17 @@ def test_a_model_file_needs_nothing_beside_it(model_file, tmp_path):
     assert all(torch.equal(value, expected[name]) for name, value in saved.network.state_dict().items())
 
 
+def test_a_model_without_an_encoder_is_read_back(tmp_path):
+    spec = SPEC.with_values(encoder="none", encoder_activation="none", residual="linear")
+    torch.manual_seed(0)
+    network = network_of(spec, 5, 3).eval()
+    save_model(tmp_path / "m.safetensors", network.state_dict(), spec=spec, dataset=DATA)
+    saved = load_model(tmp_path / "m.safetensors")
+    assert saved.spec == spec and saved.network.bare
+    found, expected = saved.network.state_dict(), network.state_dict()
+    assert found.keys() == expected.keys() and all(torch.equal(found[name], expected[name]) for name in expected)
+
+
 def test_a_missing_model_file_is_named(tmp_path):
     with pytest.raises(DataError, match=r"none\.safetensors"):
         load_model(tmp_path / "none.safetensors")

@@ -16,11 +16,16 @@ def test_who_says_nothing_is_taken_for_the_careful_case():
     assert (
         task.metric_of("anything") == task.metric_for("auto") == "accuracy" and task.metric_for("roc-auc") == "roc-auc"
     )
+    assert not task.encoder_optional
     assert task.outputs == "nodes" and task.model is None and task.final_measures(None, None, None) == {}
     assert task.check_data(None, None) is None
     for method, arguments in (("batches", (None, None, None)), ("loss", (None, None))):
         with pytest.raises(NotImplementedError):
             getattr(task, method)(*arguments)
+
+
+def test_features_of_nodes_can_be_given_to_layers_as_they_are():
+    assert [name for name in TASKS if find_task(name).encoder_optional] == ["nodes", "labels"]
 
 
 @pytest.mark.parametrize("name", TASKS)

@@ -125,6 +125,19 @@ def test_shares_are_of_encoder_layers_and_decoder():
     assert Learner(network, RunSpec(), higher_is_better=True).shares() is None
 
 
+def test_a_network_without_an_encoder_has_no_share_of_one():
+    network = bare(4, 3, layers=2, hidden=2, heads=2, encoder="none")
+    learner = Learner(network, RunSpec(compress="topk:1"), higher_is_better=True)
+    learner.begin_step()
+    for parameter in network.parameters():
+        parameter.grad = torch.ones_like(parameter)
+    network.blocks[0].conv.fc.weight.grad[0, 0] = 100.0
+    learner.exchange._decays.clear()
+    learner.end_backward()
+    encoder, first, *others = learner.shares().split()
+    assert (encoder, others) == ("-", ["0", "0"]) and 0 < float(first) < 1
+
+
 @pytest.mark.parametrize("optimizer", ["adam", "sgd", "memsgd"])
 def test_goes_on_from_what_was_saved_bit_for_bit(optimizer):
     options = {"optimizer": optimizer, "compress": "topk:3", "schedule": "inverse", "lr": 0.5}

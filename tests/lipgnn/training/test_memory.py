@@ -49,6 +49,25 @@ def test_the_estimate_is_the_count_of_all_tensors_of_a_whole_step(model, norm, s
     assert activations - weights < allocations.peak < 1.1 * activations + weights
 
 
+@pytest.mark.parametrize("sparse", [False, True])
+@pytest.mark.parametrize("every", [0, 1, 4])
+def test_features_without_an_encoder_are_counted_once(every, sparse, reference):
+    """They are wider than what goes from block to block, and only sparse ones are made anew."""
+    options = {"encoder": "none", "residual": "linear", "norm": "batch", "layers": 14, "hidden": 8, "heads": 4}
+    deep = bare(300, 2, **options, recompute_every=every)
+    graph, x = ring(reference), torch.randn(100, 300)
+    x = x.to_sparse().coalesce() if sparse else x
+    deep(graph, x)
+    expected = estimate(deep, graph, x, loss)
+    assert expected.boundary == 100 * 32 * 4
+    weights = sum(p.nbytes for p in deep.parameters())
+    with _Allocations() as allocations:
+        gradients = torch.autograd.grad(loss(deep(graph, x)), list(deep.parameters()))
+    del gradients
+    activations = expected.peak(deep.recompute_every) - expected.now - COPIES * weights
+    assert activations - weights < allocations.peak < 1.1 * activations + weights
+
+
 @pytest.mark.parametrize(
     "dataset, options", [("trees:3:9", {"layers": 4}), ("planted", {"layers": 5, "batch_size": 30})]
 )

@@ -208,6 +208,9 @@ def test_a_restored_state_goes_on_bit_for_bit(training, tmp_path, schedule, deca
         {"weight_norm": "fix:1", "recompute_every": "1", "residual": "initial"},
         {"weight_norm": "fix:1", "stack": "reversible"},
         {"residual": "gated", "mlp": "2x", "norm": "lip+layer", "norm_place": "pre"},
+        {"encoder": "none", "residual": "linear", "dropout_from": "layers", "layer_dropout": 0.2},
+        {"encoder": "none", "residual": "linear", "recompute_every": "1", "layer_dropout": 0.2, "init": "pyg"},
+        {"encoder": "none", "residual": "linear", "dropout": 0.0, "attn_dropout": 0.0, "norm": "lip"},
     ],
 )
 def test_every_kind_of_network_goes_on_bit_for_bit(training, tmp_path, options):
@@ -253,11 +256,12 @@ def test_cosine_goes_from_the_learning_rate_to_zero(training):
 
 BATCHED = [
     {"dataset": "planted", "batch_size": 30, "fanout": 3},
+    {"dataset": "planted", "batch_size": 30, "fanout": 3, "encoder": "none", "residual": "linear"},
     {"dataset": "trees:2:10", "batch_size": 16, "features": "raw", "select": "train_score", "schedule": "halve"},
 ]
 
 
-@pytest.mark.parametrize("options", BATCHED, ids=["nodes", "graphs"])
+@pytest.mark.parametrize("options", BATCHED, ids=["nodes", "no encoder", "graphs"])
 @pytest.mark.parametrize("cut", [2, 3])
 def test_training_in_batches_goes_on_bit_for_bit_also_between_evaluations(training, tmp_path, options, cut):
     """With dropout, BatchNorm and evaluations every other epoch."""
@@ -278,7 +282,7 @@ def test_training_in_batches_goes_on_bit_for_bit_also_between_evaluations(traini
     assert second.max_grad_norm == whole.max_grad_norm
 
 
-@pytest.mark.parametrize("options", BATCHED, ids=["nodes", "graphs"])
+@pytest.mark.parametrize("options", BATCHED, ids=["nodes", "no encoder", "graphs"])
 def test_an_epoch_in_batches_is_a_step_of_adam_on_each(training, options):
     """Against a loop written out here."""
     options = {**options, "dropout": 0, "attn_dropout": 0, "schedule": "none", "norm": "lip"}
@@ -340,7 +344,7 @@ def test_the_last_gain_counts_however_small_and_ends_the_training(training):
     assert again.best_epoch == 2
 
 
-@pytest.mark.parametrize("options", BATCHED, ids=["nodes", "graphs"])
+@pytest.mark.parametrize("options", BATCHED, ids=["nodes", "no encoder", "graphs"])
 def test_a_bad_output_is_found_in_batches_too(training, options):
     state = training(**options)
     with torch.no_grad():

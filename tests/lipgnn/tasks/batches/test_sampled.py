@@ -65,8 +65,9 @@ def test_the_random_state_of_the_run_is_left_alone(make):
     assert torch.equal(before, torch.get_rng_state())
 
 
-def test_with_all_neighbours_the_logits_are_those_of_the_whole_graph(make):
-    batches, spec = make(fanout=1000)
+@pytest.mark.parametrize("others", [{}, {"encoder": "none", "residual": "linear"}], ids=["encoder", "none"])
+def test_with_all_neighbours_the_logits_are_those_of_the_whole_graph(make, others):
+    batches, spec = make(fanout=1000, **others)
     network = network_of(spec, 32, 4).eval()
     with torch.no_grad():
         whole = network(batches.graph, batches.features)

@@ -4,13 +4,14 @@ import recording
 import torch
 from networks import bare
 
-from lipgnn.catalog import MODELS, layers_for
+from lipgnn.catalog import MODELS, layers_for, models_with
 from lipgnn.results.recordings import GRADIENTS, read_recording
 from lipgnn.training.checkpoint import CheckpointFile
 from lipgnn.training.recorders.gradients import GradientRecorder
 from lipgnn.training.saving import restore, save
 
 CPU = torch.device("cpu")
+WITHOUT_ENCODER = {"encoder": "none", "residual": "linear"}
 
 
 def train(training, recorder, epochs=4):
@@ -65,6 +66,9 @@ def expected(training, epochs=4, **options):
         {"norm": "none", "model": "gcn", "attn_dropout": 0},
         {"norm": "none", "model": "ggnn", "attn_dropout": 0},
         {"norm": "lip", "clip": 1e-3},
+        *({"norm": "none", "model": model, **WITHOUT_ENCODER} for model in models_with("value_map")),
+        {"norm": "lip", "dropout": 0, "attn_dropout": 0, **WITHOUT_ENCODER},
+        {"norm": "lip", **WITHOUT_ENCODER, "residual": "none"},
     ],
     ids=lambda options: ",".join(map(str, options.values())),
 )
@@ -77,9 +81,10 @@ def test_the_numbers_are_those_of_the_definitions(training, tmp_path, options):
         np.testing.assert_allclose(arrays[name], values, rtol=2e-4, err_msg=name)
 
 
+@pytest.mark.parametrize("others", [{}, WITHOUT_ENCODER], ids=["encoder", "none"])
 @pytest.mark.parametrize("dropout", [0, 0.5])
-def test_activations_computed_again_are_not_counted_again(training, tmp_path, dropout):
-    options = {"layers": 5, "norm": "lip", "dropout": dropout, "attn_dropout": 0}
+def test_activations_computed_again_are_not_counted_again(training, tmp_path, dropout, others):
+    options = {"layers": 5, "norm": "lip", "dropout": dropout, "attn_dropout": 0, **others}
     kept = recorded(training(**options), tmp_path / "kept")
     again = recorded(training(**options, recompute_every="2"), tmp_path / "again")
     for name in kept:
@@ -96,7 +101,15 @@ def test_a_reversible_stack_has_gradients_of_weights_alone(training, tmp_path):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"dropout": 0, "attn_dropout": 0, "norm": "lip"}, {"recompute_every": "1"}, {"stack": "reversible"}],
+    [
+        {},
+        {"dropout": 0, "attn_dropout": 0, "norm": "lip"},
+        {"recompute_every": "1"},
+        {"stack": "reversible"},
+        WITHOUT_ENCODER,
+        {"dropout": 0, "attn_dropout": 0, "norm": "lip", **WITHOUT_ENCODER},
+        {"recompute_every": "2", **WITHOUT_ENCODER},
+    ],
 )
 def test_recording_changes_nothing_to_the_last_bit(training, options):
     free = training(**options)

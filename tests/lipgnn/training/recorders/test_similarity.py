@@ -4,12 +4,14 @@ import recording
 import torch
 from scipy.sparse.csgraph import connected_components
 
+from lipgnn.catalog import models_with
 from lipgnn.results.recordings import SIMILARITY, read_recording
 from lipgnn.training.checkpoint import CheckpointFile
 from lipgnn.training.recorders.similarity import SimilarityRecorder
 from lipgnn.training.saving import restore, save
 
 CPU = torch.device("cpu")
+WITHOUT_ENCODER = {"encoder": "none", "residual": "linear"}
 
 
 def train(training, recorder, epochs=3):
@@ -69,6 +71,9 @@ def expected(training, epochs=3):
         {"norm": "lip", "model": "gt", "dtype": "float64"},
         {"norm": "none", "model": "gcn", "attn_dropout": 0},
         {"norm": "lip", "clip": 1e-3},
+        *({"norm": "none", "model": model, **WITHOUT_ENCODER} for model in models_with("value_map")),
+        {"norm": "lip", "dropout": 0, "attn_dropout": 0, **WITHOUT_ENCODER},
+        {"norm": "lip", **WITHOUT_ENCODER, "residual": "none"},
     ],
     ids=lambda options: ",".join(map(str, options.values())),
 )
@@ -83,7 +88,15 @@ def test_the_numbers_are_those_of_the_definitions(training, tmp_path, options):
 
 @pytest.mark.parametrize(
     "options",
-    [{}, {"dropout": 0, "attn_dropout": 0, "norm": "lip"}, {"recompute_every": "1"}, {"stack": "reversible"}],
+    [
+        {},
+        {"dropout": 0, "attn_dropout": 0, "norm": "lip"},
+        {"recompute_every": "1"},
+        {"stack": "reversible"},
+        WITHOUT_ENCODER,
+        {"dropout": 0, "attn_dropout": 0, "norm": "lip", **WITHOUT_ENCODER},
+        {"recompute_every": "2", **WITHOUT_ENCODER},
+    ],
     ids=lambda options: ",".join(options),
 )
 def test_recording_changes_nothing_to_the_last_bit(training, options):
@@ -102,8 +115,10 @@ def test_recording_changes_nothing_to_the_last_bit(training, options):
     assert all(torch.equal(value, theirs[name]) for name, value in free.network.state_dict().items())
 
 
-def test_activations_computed_again_are_not_counted_again(training, tmp_path):
-    options = {"layers": 5, "norm": "lip", "dropout": 0.5, "attn_dropout": 0}
+@pytest.mark.parametrize("others", [{}, WITHOUT_ENCODER], ids=["encoder", "none"])
+@pytest.mark.parametrize("dropout", [0, 0.5])
+def test_activations_computed_again_are_not_counted_again(training, tmp_path, dropout, others):
+    options = {"layers": 5, "norm": "lip", "dropout": dropout, "attn_dropout": 0, **others}
     kept = recorded(training(**options), tmp_path / "kept")
     again = recorded(training(**options, recompute_every="2"), tmp_path / "again")
     for name in kept:
