@@ -63,7 +63,9 @@ INITS: dict[str, Entry] = {
         "layers start as PyTorch Geometric draws GAT and GCN, and encoder, decoder and the map of residual linear as "
         "torch draws linear maps (Luo et al. 2024)"
     ),
-    "torch-ends": Entry("encoder and decoder start as torch draws them, and the map of residual linear as Glorot's"),
+    "torch-ends": Entry(
+        "encoder and decoder start as torch draws them, and the map of residual linear by Glorot's rule"
+    ),
     "orthogonal": Entry("maps start with orthonormal rows or columns for every head"),
     "zero-last": Entry("every layer starts by adding nothing"),
     "balanced": Entry("the network starts linear, with maps in balance and equal attention (Mustafa et al. 2023)"),

@@ -58,7 +58,8 @@ class NetworkSpec:
     shared_dim: int = option(
         _NETWORK,
         0,
-        "The width of the shared keys, with --head-sharing; 0 is that of separate heads, or of one key a group.",
+        "The width of the shared keys, with --head-sharing; 0 is heads × hidden for collab, and hidden for every key of mqa "
+        "and gqa:G.",
         low=0,
         neutral=0,
     )
@@ -75,7 +76,12 @@ class NetworkSpec:
         _NETWORK, "relu", "The activation between the encoder and the first layer.", choices=ACTIVATIONS
     )
     bias: str = option(_NETWORK, "none", "Where biases are learned.", catalog=BIASES)
-    skip: str = option(_NETWORK, "own", "Whether gt and sage layers have their own linear skip.", choices=SKIPS)
+    skip: str = option(
+        _NETWORK,
+        "own",
+        "Whether gt and sage layers have their own linear skip; with --residual initial the default is none.",
+        choices=SKIPS,
+    )
     mlp: str = option(_NETWORK, "none", "The MLP that follows every layer.", catalog=MLPS)
     dropout: float = option(_NETWORK, 0.6, "Dropout on the input of encoder and decoder.", low=0, below=1)
     layer_dropout: float = option(_NETWORK, 0.6, "Dropout on the input of every layer.", low=0, below=1)
