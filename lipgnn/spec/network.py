@@ -58,8 +58,8 @@ class NetworkSpec:
     shared_dim: int = option(
         _NETWORK,
         0,
-        "The width of the shared keys, with --head-sharing; 0 is heads × hidden for collab, and hidden for every key of "
-        "mqa and gqa:G.",
+        "The width of the shared keys, with --head-sharing; 0 is heads × hidden for collab, and hidden for every key "
+        "of mqa and gqa:G.",
         low=0,
         neutral=0,
     )
