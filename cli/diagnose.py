@@ -118,8 +118,7 @@ def command(
     """Look at a network layer by layer, and judge it.
 
     The numbers are gradients, similarity, rank, attention and bounds; the verdict says what they mean and what to try.
-    RUN is a run's id, the start of one, its name, or its folder. Without it, --init takes the options of
-    `lipgnn train`.
+    RUN is a run's id, the start of one, its name, or its folder; --init takes the options of `lipgnn train`.
     """
     given = {name: value for name, value in {**options, "init": init or None}.items() if value is not None}
     request = SubjectRequest(reference, init is not None, given, config, preset, state)

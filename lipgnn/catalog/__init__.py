@@ -59,6 +59,7 @@ from lipgnn.catalog.norms import (
     SHARED_PRODUCT,
     FeatureNormEntry,
     ScoreNormEntry,
+    fitting_norm,
     fused_norms,
     parse_norm,
 )
@@ -156,6 +157,7 @@ __all__ = [
     "check_name",
     "dataset_entry",
     "find_task",
+    "fitting_norm",
     "fused_norms",
     "horizon_words",
     "installed_trackers",

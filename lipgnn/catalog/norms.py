@@ -134,3 +134,9 @@ def parse_norm(norm: str) -> tuple[str | None, str | None]:
         else:
             raise unknown_name("norm", part, [NO_NORM, *SCORE_NORMS, *FEATURE_NORMS])
     return score, feature
+
+
+def fitting_norm(norm: str, attention: str | None) -> str:
+    """What of a norm a layer with this kind of attention can have: without scores that fit it has no score norm."""
+    score, feature = parse_norm(norm)
+    return norm if score is None or attention in SCORE_NORMS[score].attention else feature or NO_NORM

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from lipgnn.catalog import MODELS, NO_NORM, SCORE_NORMS, SUMS_RECIPE, Entry, check_name
+from lipgnn.catalog import MODELS, NO_NORM, SUMS_RECIPE, Entry, check_name, fitting_norm
 
 PRESETS: dict[str, Entry] = {
     "sums": Entry("residual sums divided by √layers, with ELU, biases, and dropout before encoder and decoder alone"),
@@ -33,6 +33,6 @@ def preset_values(preset: str, model: str, layers: int) -> dict[str, Any]:
     return {
         **SUMS_RECIPE,
         "residual": "identity",
-        "norm": "lip" if layer.attention in SCORE_NORMS["lip"].attention else NO_NORM,
+        "norm": fitting_norm("lip", layer.attention),
         "weight_norm": ("fix:4/L" if layers < VERY_DEEP else "fix:1/L") if layer.linear_maps else NO_NORM,
     }

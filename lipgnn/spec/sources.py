@@ -10,7 +10,7 @@ from typing import Any
 
 import tomlkit
 
-from lipgnn.catalog import MODELS, OPTIMIZERS, SUMS_RECIPE, task_of
+from lipgnn.catalog import MODELS, OPTIMIZERS, SUMS_RECIPE, fitting_norm, task_of
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.spec.presets import preset_values
 from lipgnn.spec.run import FIELDS, HOW, RunSpec, parse_value
@@ -79,6 +79,9 @@ def resolve(
         chosen.setdefault("model", (own, f"default of data set {dataset}"))
     for defaults, source in _defaults(given, preset):
         for name, value in defaults.items():
+            if name == "norm":
+                # What suits the data may be for scores that the layer does not have.
+                value = fitting_norm(value, MODELS[given("model")].attention)
             chosen.setdefault(name, (value, source))
     if MODELS[given("model")].linear_skip and given("residual") == "initial":
         # The first features are what passes a layer by; with a way of its own past it, 16 layers of gt lose 25 points.
