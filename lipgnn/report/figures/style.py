@@ -147,6 +147,14 @@ def use_decades(axes: Axes, place: str) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
+def use_whole_numbers(axes: Axes, places: str = "x") -> None:
+    """Number axes, of x, y or both, by whole numbers alone."""
+    from matplotlib.ticker import MaxNLocator
+
+    for place in places:
+        {"x": axes.xaxis, "y": axes.yaxis}[place].set_major_locator(MaxNLocator(integer=True))
+
+
 def decades(low: float, high: float) -> list[float]:
     """Round numbers between two positive ones: powers of ten, where they are far apart those of every k-th decade.
 

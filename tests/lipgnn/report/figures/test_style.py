@@ -12,6 +12,7 @@ from lipgnn.report.figures.style import (
     in_print,
     look,
     use_decades,
+    use_whole_numbers,
 )
 from lipgnn.results.recordings import RECORDS
 
@@ -84,6 +85,17 @@ def test_there_are_two_numbers_at_least_on_a_short_axis(first, span):
     ticks = decades(low, high)
     assert 2 <= len(ticks) <= 9
     assert ticks == sorted(set(ticks)) and low <= ticks[0] < ticks[-1] <= high
+
+
+@pytest.mark.parametrize("places", ["x", "y", "xy"])
+def test_whole_numbers_are_those_of_the_axes_asked_for(places):
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    axes.plot([1, 2, 3], [1, 2, 3])
+    use_whole_numbers(axes, places)
+    for place, ticks in (("x", axes.get_xticks()), ("y", axes.get_yticks())):
+        assert all(float(tick).is_integer() for tick in ticks) == (place in places)
 
 
 @pytest.mark.parametrize(
