@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from lipgnn.datasets.formats.records import PARQUET, TEXT_SUFFIXES, Columns, read_records, texts
-from lipgnn.datasets.formats.roles import EDGE_ROLES, IGNORE, NODE_ROLES, Given, find_roles, guessed
+from lipgnn.datasets.formats.roles import EDGE_ROLES, IGNORE, NODE_ROLES, Given, check_ignored, find_roles, guessed
 from lipgnn.datasets.source import UNKNOWN, Source, Split, damaged
 
 NODES, EDGES = "nodes", "edges"
@@ -90,6 +90,7 @@ def from_columns(
     DataError : they do not follow the layout.
     """
     (path, columns), given = nodes, given or {}
+    check_ignored(path, (columns, edges[1]), given)
     roles = find_roles(path, columns, NODE_ROLES, given, required=("id",))
     ids = texts(columns[roles["id"]])
     numbers = {text: number for number, text in enumerate(ids)}

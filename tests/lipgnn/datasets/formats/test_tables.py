@@ -158,3 +158,9 @@ def test_columns_can_be_given_left_out_and_be_several_splits(tmp_path):
     with pytest.raises(DataError) as caught:
         read_tables(tmp_path / "nodes.csv", tmp_path / "edges.txt", name="mine", given=given | {"ignore": ()})
     assert "feature column 'title'" in str(caught.value) and "--columns ignore=title" in caught.value.hint
+
+
+def test_a_misspelt_column_to_ignore_is_no_feature_in_silence(folder):
+    assert read_folder(folder, {"ignore": ("weight",)}).num_features == 1
+    with pytest.raises(DataError, match="no column 'wieght' to ignore"):
+        read_folder(folder, {"ignore": ("wieght",)})
