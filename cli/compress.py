@@ -114,7 +114,7 @@ def command(
     show_one(shown, found, trained) if len(found.effects) == 1 else show_curve(shown, found)
     for written in filter(None, (output, table)):
         console.note(f"Written: {written}")
-    console.print_next(*_next(model, found, dataset, output, results))
+    console.print_next(*_next(model, found, output, results, finetune=finetune, dataset=dataset, device=device))
     return 0
 
 
@@ -194,11 +194,13 @@ def _write(found: Curve, trained: dict[str, Any] | None, store: Store, output: P
         write_atomic(table, to_csv(found))
 
 
-def _next(model: str, found: Curve, dataset: str | None, output: Path | None, results: Path) -> list[str]:
+def _next(model: str, found: Curve, output: Path | None, results: Path, **options: Any) -> list[str]:
+    """What is worth typing next: commands for the model that was written, or the one that writes what was shown."""
     if output:
         return [shlex.join(["lipgnn", verb, str(output)]) for verb in ("evaluate", "diagnose")]
     width = found.advised
     words = ["lipgnn", "compress", model, "--shared-dim", str(width), "-o", f"shared-{width}.safetensors"]
     words += ["--fit", found.fit] if found.fit != "weights" else []
-    words += ["--dataset", dataset] if dataset else []
+    given = ((name, value) for name, value in options.items() if value not in (None, "auto"))
+    words += [word for name, value in given for word in (f"--{name}", str(value))]
     return [shlex.join([*words, *results_words(results)])]

@@ -199,6 +199,12 @@ def _form(form: str | None, output: Path | None, figure: str | None, *, as_json:
     if figure:
         check_picture(figure, output)
     if figure or (form is None and suffix in PICTURES and of_study):
+        if form or as_json:
+            asked = f"--format {form}" if form else "--json"
+            raise UsageError(
+                f"{asked} is of tables, and into {str(output)!r} a figure is drawn.",
+                "Leave it out; --figure-data writes the numbers of a figure as CSV.",
+            )
         return "figure"
     if as_json and form not in (None, "json"):
         raise UsageError(f"--json and --format {form} contradict each other.", "Leave one of them out.")

@@ -37,8 +37,11 @@ def update_page(ctx: click.Context, path: Path) -> int:
             raise UsageError("--update takes no other option.", "The page says what each of its tables is of.")
     try:
         before = path.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise UsageError(f"Cannot read the page {str(path)!r}: {error}.") from error
+    except FileNotFoundError as error:
+        raise UsageError(f"There is no page {str(path)!r}.", "Give a file of text that has tables.") from error
+    except (OSError, ValueError) as error:
+        reason = getattr(error, "strerror", None) or "it is no text in UTF-8"
+        raise UsageError(f"Cannot read the page {str(path)!r}: {reason}.", "Give a file of text.") from error
 
     after, tables = update_tables(before, lambda words: _print(ctx.command, words))
     if after != before:

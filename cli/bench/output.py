@@ -11,6 +11,7 @@ import click
 from click.core import ParameterSource
 
 from cli import console
+from cli.outputs import OutputFile
 from lipgnn.files import ensure_writable, write_atomic
 
 if TYPE_CHECKING:
@@ -25,10 +26,8 @@ _WHERE = ("csv", "as_json")
 def output_options(command: Command) -> Command:
     """`--csv FILE` and `--json`; see `Output`."""
     command = click.option("--json", "as_json", is_flag=True, help="Print the rows as a JSON list on stdout.")(command)
-    kind = click.Path(path_type=Path)
-    return click.option("--csv", type=kind, metavar="FILE", help="Write the rows as CSV into this file as well.")(
-        command
-    )
+    help_text = "Write the rows as CSV into this file as well."
+    return click.option("--csv", type=OutputFile(), metavar="FILE", help=help_text)(command)
 
 
 class Output:

@@ -11,6 +11,7 @@ from scipy import sparse
 
 from lipgnn.catalog import AUTO_FORM
 from lipgnn.datasets.features import transform
+from lipgnn.datasets.learnable import unlearnable
 from lipgnn.datasets.prepare import fingerprint, prepare_edges, prepare_types
 from lipgnn.datasets.source import Features, Source, Split, damaged
 from lipgnn.datasets.spectral import substitute
@@ -93,6 +94,11 @@ class Dataset:
     @property
     def labels_array(self) -> np.ndarray:
         return self.source.labels
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What a reader should know of how it was read, and of what cannot be learned from it, a sentence each."""
+        return (*self.source.remarks, *unlearnable(self.source, self.split))
 
     @cached_property
     def graph(self) -> Any:

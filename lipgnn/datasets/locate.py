@@ -79,7 +79,8 @@ def locate(name_or_path: str | os.PathLike[str], *, data_dir: Path | None = None
         forms = ", ".join(repr(base + form) for form in DIRECTIONS)
         raise UsageError(f"Data set {base!r} has no form {suffix!r}.", f"Use {forms} or the name alone.")
     if named:
-        raise unknown_name("data set", text, [*DATASETS, *(name for name, _ in cached(directory))])
+        # Of the names in the data directory some are in the catalog.
+        raise unknown_name("data set", text, dict.fromkeys([*DATASETS, *(name for name, _ in cached(directory))]))
     raise DataError(f"No such file or folder: {text!r}.", f"Give the name of a data set, or the path of {readable()}.")
 
 

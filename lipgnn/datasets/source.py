@@ -187,7 +187,7 @@ def _labels_problem(source: Source) -> str | None:
     if source.several_labels:
         return _tasks_problem(source)
     if labels.shape != (source.num_nodes,) or labels.dtype != np.int64:
-        return f"labels are {labels.dtype} of shape {labels.shape}, not int64 of shape ({source.num_nodes},)"
+        return _labels_form(source)
     if labels.min() < UNKNOWN:
         return f"label {labels.min()} is negative (only {UNKNOWN}, unknown, may be)"
     if source.class_names is None and labels.max() >= max(source.num_nodes, MAX_EMPTY_CLASSES):
@@ -200,12 +200,20 @@ def _labels_problem(source: Source) -> str | None:
 def _tasks_problem(source: Source) -> str | None:
     labels, names = source.labels, source.class_names
     if len(labels) != source.num_nodes or labels.shape[1] == 0 or labels.dtype != np.float32:
-        return f"labels are {labels.dtype} of shape {labels.shape}, not float32 of shape ({source.num_nodes}, tasks)"
+        return _labels_form(source)
     if not np.isin(labels[~np.isnan(labels)], (0, 1)).all():
         return "a label of several is neither 0 nor 1"
     if names is not None and len(names) != labels.shape[1]:
         return f"{labels.shape[1]} tasks have {len(names)} names"
     return None
+
+
+def _labels_form(source: Source) -> str:
+    labels, nodes = source.labels, source.num_nodes
+    return (
+        f"labels are {labels.dtype} of shape {labels.shape}, neither integers of shape ({nodes},), the class of every "
+        f"node, nor floats of shape ({nodes}, tasks), its answers 0 and 1"
+    )
 
 
 def _splits_problem(source: Source) -> str | None:

@@ -65,7 +65,7 @@ def prefix_of(text: str, dataset: PathDataset, spec: RunSpec) -> Prefix:
 
     Raises
     ------
-    UsageError : a node or trajectory that there is not, or too few observations.
+    UsageError : a node or trajectory that there is not, too few observations, or a list of something else.
     DataError : a file that cannot be read, or is no list of observations.
     """
     if _IDS.fullmatch(text):
@@ -75,7 +75,7 @@ def prefix_of(text: str, dataset: PathDataset, spec: RunSpec) -> Prefix:
     elif text.startswith("trajectory:"):
         raise UsageError(f"{text!r} is no trajectory.", "Write trajectory:T or trajectory:T:LENGTH with whole numbers.")
     else:
-        found = _of_file(Path(text), dataset)
+        found = _of_file(text, dataset)
     if len(found.nodes) < spec.observed:
         raise UsageError(
             f"The model is shown {spec.observed} observations, and {found.origin} has {len(found.nodes)}.",
@@ -94,13 +94,16 @@ def _of_ids(text: str, dataset: PathDataset) -> Prefix:
     return Prefix(np.array(nodes)[:, None], np.ones((len(nodes), 1)), "the list of nodes")
 
 
-def _of_file(path: Path, dataset: PathDataset) -> Prefix:
+def _of_file(text: str, dataset: PathDataset) -> Prefix:
+    path = Path(text)
     try:
         there = path.is_file()
     except (OSError, ValueError):
         there = False
+    if not there and (not text or "," in text):
+        raise UsageError(f"The prefix {text!r} is no list of node ids.", _FORMS)
     if not there:
-        raise DataError(f"The prefix {str(path)!r} is neither a list of nodes nor a file.", _FORMS)
+        raise DataError(f"The prefix {text!r} is neither a list of nodes nor a file.", _FORMS)
     lines = NumberLines(path, header=False)
     if not len(lines):
         raise lines.fault(0, "it has no observation")

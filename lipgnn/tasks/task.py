@@ -45,8 +45,8 @@ class TaskData(Protocol):
 
 
 def remarks_on(dataset: TaskData) -> tuple[str, ...]:
-    """What a reader should know of how data was read, a sentence each (see `lipgnn.datasets.source.Source`)."""
-    return getattr(getattr(dataset, "source", None), "remarks", ())
+    """What a reader should know of data before training, a sentence each (see `lipgnn.datasets.dataset.Dataset`)."""
+    return getattr(dataset, "remarks", ())
 
 
 @dataclass(frozen=True)

@@ -91,6 +91,8 @@ def test_for_people_there_are_a_table_a_summary_and_the_next_command(invoke, run
     for words in ("relative error", "largest change of a logit", "6 of 12", "864 → 486 (-43.8%)", "test accuracy"):
         assert words in out
     assert err.splitlines()[-1] == f"  lipgnn compress {run} --shared-dim 6 -o shared-6.safetensors"
+    err = invoke("compress", run, "--shared-dim", 6, "--finetune", 2, "--device", "cpu")[2]
+    assert err.endswith(f"  lipgnn compress {run} --shared-dim 6 -o shared-6.safetensors --finetune 2 --device cpu\n")
     code, _, err = invoke("compress", run, "--shared-dim", 6, "-o", "small.safetensors")
     assert err.splitlines()[-2:] == ["  lipgnn evaluate small.safetensors", "  lipgnn diagnose small.safetensors"]
 

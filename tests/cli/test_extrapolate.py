@@ -126,6 +126,7 @@ def test_a_prefix_by_ids_and_by_file_is_the_same(ask, tmp_path):
         ("0,1", (), 2, "--steps 10"),
         ("0,1", ("--steps", -1), 2, "got -1"),
         ("0,1", ("--steps", 1, "--likelihood", "no.txt"), 4, "no.txt"),
+        ("", ("--steps", 1), 2, "The prefix '' is no list of node ids"),
         ("no.txt", ("--steps", 1), 4, "neither a list of nodes nor a file"),
         ("0,1", ("--steps", 1, "--json", "--csv"), 2, "contradict"),
         ("0,1", ("--steps", 1, "--figure", "map"), 2, "--figure needs -o FILE"),

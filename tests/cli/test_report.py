@@ -113,6 +113,8 @@ def test_the_page_is_written_beside_the_table(invoke, results, tmp_path):
         (["--figure", "curve", "-o", "x.png"], "has no log here"),
         (["--format", "text", "-o", "x"], "Text is for the terminal"),
         (["--json", "--format", "latex"], "contradict"),
+        (["--figure", "depth", "-o", "x.png", "--format", "csv"], "--format csv is of tables, and into 'x.png'"),
+        (["--figure", "depth", "-o", "x.png", "--json"], "--json is of tables, and into 'x.png'"),
         (["--figure-data"], "needs a figure"),
         (["--label", "tab:x"], "--label is of LaTeX tables"),
         (["--wide", "turn", "-o", "x.md"], "--wide is of LaTeX tables"),

@@ -55,7 +55,20 @@ def test_it_takes_no_other_option(invoke, page):
     code, _, err = invoke("report", "--update", "page.md", "--rows", "norm")
     assert code == 2
     assert "no other option" in err
-    assert invoke("report", "--update", "absent.md")[0] == 2
+
+
+@pytest.mark.parametrize(
+    "name, words",
+    [
+        ("absent.md", "There is no page 'absent.md'."),
+        ("results", "Cannot read the page 'results': Is a directory."),
+        ("bytes.md", "Cannot read the page 'bytes.md': it is no text in UTF-8."),
+    ],
+)
+def test_a_page_that_cannot_be_read_is_said_in_words(invoke, page, name, words):
+    (page.parent / "bytes.md").write_bytes(b"\xff")
+    code, _, err = invoke("report", "--update", name)
+    assert code == 2 and words in err and "Errno" not in err and "Give " in err
 
 
 @pytest.mark.parametrize(

@@ -256,7 +256,7 @@ def test_gat_learns_the_trees_of_radius_two(invoke):
 def test_impossible_trees_are_exit_2_with_one_sentence(invoke):
     code, _, err = invoke("train", "--dataset", "trees:9")
     assert code == 2
-    assert err.startswith("Error: 'trees:9' names no trees of a radius from 2 to 8.")
+    assert err.startswith("Error: 'trees:9' asks for trees of radius 9.")
     code, _, err = invoke("evaluate", "--dataset", "trees:2", "0")
     assert code == 2
 

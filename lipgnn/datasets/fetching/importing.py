@@ -11,6 +11,7 @@ from lipgnn.datasets.formats import FORMATS, detect
 from lipgnn.datasets.formats.npz import write_npz
 from lipgnn.datasets.formats.roles import parse_columns
 from lipgnn.datasets.formats.tables import read_tables
+from lipgnn.datasets.learnable import unlearnable
 from lipgnn.datasets.locate import data_directory, is_name
 from lipgnn.datasets.source import Source
 from lipgnn.errors import UsageError
@@ -38,7 +39,8 @@ def import_source(
 
     Returns
     -------
-    the file written, and what a reader should know of how its source was read, a sentence each.
+    the file written, and what a reader should know of how its source was read and of what cannot be learned from it, a
+    sentence each.
 
     Raises
     ------
@@ -57,7 +59,7 @@ def import_source(
     ensure_writable(target.parent, remedy="Choose another folder with LIPGNN_DATA.")
     changes = {"name": name} if directed is None else {"name": name, "directed": directed}
     write_npz(dataclasses.replace(source, **changes), target)
-    return target, source.remarks
+    return target, (*source.remarks, *unlearnable(source))
 
 
 def _read(path: Path, edges: Path | None, columns: str | None) -> Source:

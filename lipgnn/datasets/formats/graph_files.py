@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from lipgnn.datasets.formats.records import Columns
-from lipgnn.datasets.formats.roles import Given
+from lipgnn.datasets.formats.roles import IGNORE, Given
 from lipgnn.datasets.formats.tables import from_columns
 from lipgnn.datasets.limits import check_memory
 from lipgnn.datasets.source import Source, damaged
@@ -36,7 +36,7 @@ def read_graph_file(path: Path, given: Given | None = None) -> Source:
     edges = _columns(
         ((("source", str(u)), ("target", str(v)), *data.items()) for u, v, data in graph.edges(data=True)), drawing
     )
-    if given is None or "weight" not in given:
+    if "weight" not in (named := given or {}) and "weight" not in named.get(IGNORE, ()):
         edges = _without_ones(edges)
     return from_columns((path, nodes), (path, edges), name=path.stem, given=given, directed=graph.is_directed())
 

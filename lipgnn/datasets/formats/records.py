@@ -22,6 +22,8 @@ TEXT_SUFFIXES = (".csv", ".tsv")
 PARQUET = ".parquet"
 # Lists of edges without a header, as SNAP and many tools write them.
 EDGE_LISTS = (".txt", ".edgelist", ".edges")
+# What may stand between the fields of a line, in words.
+_SEPARATORS = {",": "commas", "\t": "tabs", ";": "semicolons", "|": "vertical bars"}
 # Memory that a byte of a Parquet file takes at most, as columns of Python's objects.
 _GROWTH = 60
 
@@ -53,9 +55,19 @@ def texts(column: Sequence[Any]) -> tuple[str, ...]:
 def _delimited(path: Path, delimiter: str) -> Columns:
     text = read_text(path)
     try:
-        header, *lines = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
-    except (ValueError, csv.Error) as error:
+        rows = list(csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True))
+    except csv.Error as error:
         raise damaged(path, f"not a table ({error})") from error
+    if not any(rows):
+        raise damaged(path, "it is empty", "A table begins with a line that names its columns.")
+    header, *lines = rows
+    if len(header) == 1 and (other := next((mark for mark in _SEPARATORS if mark in header[0]), None)):
+        raise damaged(
+            path,
+            f"its fields are separated by {_SEPARATORS[other]}, and those of a {kind_of(path)} by "
+            f"{_SEPARATORS[delimiter]}",
+            "Call it .tsv." if other == "\t" else "Save it with commas, as .csv, or with tabs, as .tsv.",
+        )
     if len(set(header)) != len(header):
         raise damaged(path, "two columns have one name")
     for number, line in enumerate(lines, start=2):

@@ -66,7 +66,10 @@ def find_roles(
     found = {}
     for role, names in synonyms.items():
         if role in given:
-            (found[role],) = given[role]
+            (column,) = given[role]
+            if column not in header:
+                raise damaged(path, f"it has no column {column!r}", f"Its columns: {', '.join(header[:20])}.")
+            found[role] = column
             continue
         free = [column for column in header if column not in given.get(IGNORE, ())]
         exact = [column for column in free if column == names[0]]
@@ -75,14 +78,24 @@ def find_roles(
             raise damaged(path, f"columns {usual[0]!r} and {usual[1]!r} could both be the {role}", _say(role, usual[0]))
         if usual:
             found[role] = usual[0]
-        elif role in required:
-            raise damaged(
-                path, f"no column is the {role}; it has {', '.join(map(repr, header[:8]))}", _say(role, header[0])
-            )
-    for column in found.values():
-        if column not in header:
-            raise damaged(path, f"it has no column {column!r}", f"Its columns: {', '.join(header[:20])}.")
+    if missing := next((role for role in required if role not in found), None):
+        free = [column for column in header if column not in (*found.values(), *given.get(IGNORE, ()))]
+        hint = _say(missing, free[0]) if free else f"Add a column {missing!r}."
+        raise damaged(path, f"no column is the {missing}; it has {', '.join(map(repr, header[:8]))}", hint)
     return found
+
+
+def check_ignored(path: Path, headers: Iterable[Iterable[str]], given: Given) -> None:
+    """Refuse to leave out a column that is in none of the tables; the one that was meant would become a feature.
+
+    Raises
+    ------
+    DataError : says which, and what there is.
+    """
+    columns = list(dict.fromkeys(column for header in headers for column in header))
+    if absent := next((column for column in given.get(IGNORE, ()) if column not in columns), None):
+        hint = f"Columns of nodes and edges: {', '.join(columns[:20])}."
+        raise damaged(path, f"there is no column {absent!r} to ignore", hint)
 
 
 def guessed(roles: Mapping[str, str], given: Given) -> list[str]:

@@ -24,7 +24,7 @@ from pathlib import Path
 import numpy as np
 
 from lipgnn.datasets.formats.records import PARQUET, TEXT_SUFFIXES, Columns, read_records, texts
-from lipgnn.datasets.formats.roles import EDGE_ROLES, IGNORE, NODE_ROLES, Given, find_roles, guessed
+from lipgnn.datasets.formats.roles import EDGE_ROLES, IGNORE, NODE_ROLES, Given, check_ignored, find_roles, guessed
 from lipgnn.datasets.source import UNKNOWN, Source, Split, damaged
 
 NODES, EDGES = "nodes", "edges"
@@ -90,6 +90,7 @@ def from_columns(
     DataError : they do not follow the layout.
     """
     (path, columns), given = nodes, given or {}
+    check_ignored(path, (columns, edges[1]), given)
     roles = find_roles(path, columns, NODE_ROLES, given, required=("id",))
     ids = texts(columns[roles["id"]])
     numbers = {text: number for number, text in enumerate(ids)}
@@ -105,7 +106,12 @@ def from_columns(
         name=name,
         edges=pairs,
         directed=directed,
-        features=_features(path, {column: columns[column] for column in columns if column not in taken}, len(ids)),
+        features=_features(
+            path,
+            {column: columns[column] for column in columns if column not in taken},
+            len(ids),
+            unlabelled="label" not in roles,
+        ),
         labels=labels,
         splits={split: _split(path, texts(columns[c])) for split, c in split_columns.items()} if known else {},
         class_names=class_names,
@@ -147,17 +153,17 @@ def _split_columns(columns: Columns, roles: Mapping[str, str], given: Given) -> 
     return found
 
 
-def _features(path: Path, columns: Columns, num_nodes: int) -> np.ndarray:
+def _features(path: Path, columns: Columns, num_nodes: int, *, unlabelled: bool) -> np.ndarray:
     parts = [np.empty((num_nodes, 0), dtype=np.float32)]
     for name, column in columns.items():
         try:
             with np.errstate(over="ignore"):  # an infinity is reported by Source
                 values = np.array(column, dtype=np.float64).astype(np.float32)
         except (ValueError, TypeError) as error:
+            hint = f"If it is no feature, leave it out: lipgnn datasets import … --columns ignore={name}"
+            hint += f", or, if it is the label, say so: --columns label={name}" if unlabelled else ""
             raise damaged(
-                path,
-                f"feature column {name!r} holds something that is not a number ({error})",
-                f"If it is no feature, leave it out: lipgnn datasets import … --columns ignore={name}",
+                path, f"feature column {name!r} holds something that is not a number ({error})", hint
             ) from error
         parts.append(values.reshape(num_nodes, -1))
     return np.concatenate(parts, axis=1)
@@ -175,6 +181,8 @@ def _edges(
     path: Path, columns: Columns, numbers: Mapping[str, int], given: Given
 ) -> tuple[np.ndarray, np.ndarray | None, list[str]]:
     """The edges, their types, and what is to be said of their table."""
+    if len(columns) < 2:
+        raise damaged(path, f"an edge needs two columns, source and target, and it has only {', '.join(columns)!r}")
     roles = find_roles(path, columns, EDGE_ROLES, given, required=("source", "target"))
     if "weight" in roles:
         weight = roles["weight"]

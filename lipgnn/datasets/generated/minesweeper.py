@@ -40,8 +40,9 @@ def generate(name: str) -> Source:
     match = _NAME.fullmatch(name)
     if not match or int(match[1]) not in SIZES:
         raise UsageError(
-            f"{name!r} names no grid of a size from {SIZES[0]} to {SIZES[-1]}.",
-            "Write minesweeper:SIZE or minesweeper:SIZE:SEED, or minesweeper alone for the published one.",
+            f"{name!r} asks for a grid of size {int(match[1])}." if match else f"{name!r} is no grid of minesweeper.",
+            f"Write minesweeper:SIZE or minesweeper:SIZE:SEED with SIZE from {SIZES[0]} to {SIZES[-1]}, or minesweeper "
+            "alone for the published one.",
         )
     size, cells = int(match[1]), int(match[1]) ** 2
     # RandomState's stream is frozen by numpy's compatibility policy; default_rng's may change between versions.

@@ -67,14 +67,16 @@ def load_roads(name: str) -> PathDataset:
     UsageError : another form, or a number of nodes outside of SIZES.
     """
     match = _NAME.fullmatch(name)
-    if not match or int(match[2] or POINTS) not in SIZES:
+    kind, size = (match[1], int(match[2] or POINTS)) if match else (None, None)
+    if size not in SIZES:
+        forms = " or ".join(f"{kind}:N" for kind in KINDS)
         raise UsageError(
-            f"{name!r} names no roads of {SIZES[0]} to {SIZES[-1]} nodes.",
-            f"Write {' or '.join(f'{kind}:N' for kind in KINDS)}, or the name alone for {POINTS} nodes.",
+            f"{name!r} asks for {size} nodes." if match else f"{name!r} is no data set of roads.",
+            f"Write {forms} with N from {SIZES[0]} to {SIZES[-1]}, or the name alone for {POINTS} nodes.",
         )
     # RandomState's stream is frozen by numpy's compatibility policy; default_rng's may change between versions.
     draw = np.random.RandomState(SEED)
-    roads = (planar if match[1] == "planar" else mesh)(int(match[2] or POINTS), draw)
+    roads = (planar if kind == "planar" else mesh)(size, draw)
     walks = _walks(roads, draw)
     lengths = (walks >= 0).sum(axis=1) // STRIDE + 1
     taken = walks[np.arange(_STEPS) < STRIDE * (lengths - 1)[:, None]]

@@ -67,8 +67,9 @@ def parse_trees(name: str) -> Trees:
     match = _NAME.fullmatch(name)
     if not match or int(match[1]) not in RADII:
         raise UsageError(
-            f"{name!r} names no trees of a radius from {RADII[0]} to {RADII[-1]}.",
-            f"Write {FAMILY}:R, or {FAMILY}:R:PERMUTATIONS for fewer than the protocol has.",
+            f"{name!r} asks for trees of radius {int(match[1])}." if match else f"{name!r} is no data set of trees.",
+            f"Write {FAMILY}:R with R from {RADII[0]} to {RADII[-1]}, or {FAMILY}:R:PERMUTATIONS for fewer than the "
+            "protocol has.",
         )
     radius = int(match[1])
     most = math.factorial(2**radius) if radius <= 3 else math.inf

@@ -11,7 +11,7 @@ from lipgnn.errors import DataError, UsageError, unknown_name
 from lipgnn.report.figures.canvas import Canvas
 from lipgnn.report.figures.figure import Figure
 from lipgnn.report.figures.panel import Panel, Point, Series, means_by_epoch, panels_by_column
-from lipgnn.report.figures.style import look
+from lipgnn.report.figures.style import look, use_whole_numbers
 from lipgnn.report.table.cells import Cell, Table
 from lipgnn.report.table.values import scale_of
 from lipgnn.results.rows import Results
@@ -38,12 +38,10 @@ class Curve(Figure):
         return panels_by_column(table, value, lambda cell: _points(cell, results, value))
 
     def draw(self, canvas: Canvas, panels: Sequence[Panel]) -> None:
-        from matplotlib.ticker import MaxNLocator
-
         scale = scale_of(canvas.value)
         canvas.lines(panels, "epoch", lambda y: scale * y, _LOOK)
         for axes in canvas.places:
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            use_whole_numbers(axes)
         canvas.name_side(canvas.axis())
         canvas.legend(_LOOK)
 

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lipgnn.report.figures.canvas import Canvas
 from lipgnn.report.figures.figure import Figure
 from lipgnn.report.figures.panel import Panel, Point, Series, drawable, means_by_epoch, titles
+from lipgnn.report.figures.style import use_whole_numbers
 from lipgnn.report.recorded import first_layer, first_recorded, logarithms_of
 from lipgnn.report.table.cells import Cell, Table
 from lipgnn.results.rows import Results
@@ -55,6 +56,7 @@ class Heat(Figure):
                 grid, cmap=colours, norm=shades, extent=extent, origin="lower", aspect="auto", interpolation="nearest"
             )
             axes.grid(visible=False)
+            use_whole_numbers(axes, "xy")
             axes.set_xlabel("epoch")
         canvas.name_side("layer")
         canvas.sheet.colorbar(image, ax=canvas.places, label=f"log10 {canvas.axis()}")

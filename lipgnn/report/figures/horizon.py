@@ -11,7 +11,7 @@ from lipgnn.catalog import WALKERS
 from lipgnn.report.figures.canvas import Canvas
 from lipgnn.report.figures.figure import Figure
 from lipgnn.report.figures.panel import Panel, Point, Series, drawable, labels, shown_fields, titles
-from lipgnn.report.figures.style import look
+from lipgnn.report.figures.style import look, use_whole_numbers
 from lipgnn.report.recorded import measures_by_horizon
 from lipgnn.report.table.cells import Cell, Table
 from lipgnn.report.table.statistics import mean, sample_std
@@ -49,8 +49,6 @@ class Horizon(Figure):
         return drawable(panels)
 
     def draw(self, canvas: Canvas, panels: Sequence[Panel]) -> None:
-        from matplotlib.ticker import MaxNLocator
-
         def looks(index: int) -> dict[str, Any]:
             walker = canvas.labels[index].partition(",")[0]
             return _of_uniform(walker) if walker in UNIFORM else look(index)
@@ -59,7 +57,7 @@ class Horizon(Figure):
         canvas.lines(panels, "steps of the walk", lambda y: scale * y, looks, beside=True)
         for axes, panel in zip(canvas.places, panels, strict=True):
             steps = sorted({point.x for series in panel.series for point in series.points})
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            use_whole_numbers(axes)
             if len(steps) == 1:
                 axes.set_xticks(steps)
             axes.set_ylim(bottom=0)

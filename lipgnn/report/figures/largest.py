@@ -10,7 +10,7 @@ from typing import Any
 from lipgnn.report.figures.canvas import Canvas
 from lipgnn.report.figures.figure import Figure
 from lipgnn.report.figures.panel import Panel, Point, Series, means_by_epoch, panels_by_column
-from lipgnn.report.figures.style import look, use_decades
+from lipgnn.report.figures.style import look, use_decades, use_whole_numbers
 from lipgnn.report.recorded import first_recorded, logarithms_of
 from lipgnn.report.table.cells import Cell, Table
 from lipgnn.results.rows import Results
@@ -37,6 +37,7 @@ class Largest(Figure):
         canvas.lines(panels, "epoch", lambda logarithm: 10**logarithm, _LOOK, "± one deviation of log10")
         for axes in canvas.places:
             use_decades(axes, "y")
+            use_whole_numbers(axes)
         canvas.name_side(f"{canvas.axis()},\nlargest over layers")
         canvas.legend(_LOOK)
 

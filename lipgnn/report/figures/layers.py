@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from lipgnn.report.figures.canvas import content_of
-from lipgnn.report.figures.style import COLOURS, HEIGHT, LINES, WIDTH, in_print, use_decades
+from lipgnn.report.figures.style import COLOURS, HEIGHT, LINES, WIDTH, in_print, use_decades, use_whole_numbers
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -59,15 +59,13 @@ def layers_sheet(rows: Sequence[Mapping[str, Any]], title: str) -> Figure:
 
 
 def _draw_curves(axes: Axes, rows: Sequence[Mapping[str, Any]], curves: Mapping[str, str], *, decades: bool) -> None:
-    from matplotlib.ticker import MaxNLocator
-
     for index, (column, label) in enumerate(curves.items()):
         points = [(row["layer"], row[column]) for row in rows if row[column] is not None]
         # A logarithmic axis has no zero.
         points = [point for point in points if point[1] > 0 or not decades]
         xs, ys = zip(*points, strict=True) if points else ((), ())
         axes.plot(xs, ys, label=label, color=COLOURS[index], linestyle=LINES[index])
-    axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+    use_whole_numbers(axes)
     if decades:
         use_decades(axes, "y")
     else:

@@ -131,11 +131,11 @@ def _draw_paths(axes: Axes, found: Mapping[str, Any], places: np.ndarray) -> lis
         axes.plot(*centre(truth["target"], places), color=GREEN, linestyle="", **star, zorder=7)
         handles.append(Line2D([], [], label="true path and target", **look, **star))
     if samples := found["samples"]:
-        strength = max(1 / len(samples), 0.2) if len(samples) > 1 else 0.8
+        look = {"color": SAMPLE, "linewidth": 1.1, "alpha": 0.5 if len(samples) > 1 else 0.8}
         for one in samples:
-            axes.plot(*places[one["nodes"]].T, color=SAMPLE, linewidth=1.1, alpha=strength, zorder=3)
+            axes.plot(*places[one["nodes"]].T, **look, zorder=3)
         words = f"{len(samples)} samples" if len(samples) > 1 else "sample"
-        handles.append(Line2D([], [], color=SAMPLE, linewidth=1.1, label=words))
+        handles.append(Line2D([], [], label=words, **look))
     return handles
 
 

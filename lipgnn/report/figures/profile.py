@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from lipgnn.report.figures.canvas import Canvas
 from lipgnn.report.figures.figure import Figure
 from lipgnn.report.figures.panel import Panel, Point, Series, panels_by_column
-from lipgnn.report.figures.style import look, use_decades
+from lipgnn.report.figures.style import look, use_decades, use_whole_numbers
 from lipgnn.report.recorded import first_layer, first_recorded, logarithms_of
 from lipgnn.report.table.cells import Cell, Table
 from lipgnn.report.table.statistics import mean
@@ -79,13 +79,12 @@ class Profile(Figure):
         """
         from matplotlib.lines import Line2D
         from matplotlib.patches import Patch
-        from matplotlib.ticker import MaxNLocator
 
         changed = _any_changed(panels)
         shaded = changed and len(canvas.labels) <= _SHADES
         for axes, panel in zip(canvas.places, panels, strict=True):
             axes.set_xlabel("layer")
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            use_whole_numbers(axes)
             for series in panel.series:
                 number = canvas.labels.index(series.label)
                 style = _LOOK(number)

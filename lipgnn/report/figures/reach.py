@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from lipgnn.report.figures.canvas import Canvas
 from lipgnn.report.figures.figure import Figure, draw, sheet_of
 from lipgnn.report.figures.panel import Panel, Point, Series, panels_by_column
-from lipgnn.report.figures.style import look
+from lipgnn.report.figures.style import look, use_whole_numbers
 from lipgnn.report.recorded import shares_of
 from lipgnn.report.table.cells import Cell, Table
 from lipgnn.report.table.statistics import mean, sample_std
@@ -39,11 +39,9 @@ class Reach(Figure):
         return panels_by_column(table, value, lambda cell: _points(cell, results))
 
     def draw(self, canvas: Canvas, panels: Sequence[Panel]) -> None:
-        from matplotlib.ticker import MaxNLocator
-
         canvas.lines(panels, "distance in hops", lambda share: 100 * share, look)
         for axes in canvas.places:
-            axes.xaxis.set_major_locator(MaxNLocator(integer=True))
+            use_whole_numbers(axes)
             axes.set_ylim(bottom=0)
         canvas.name_side(canvas.axis())
         canvas.legend(look)

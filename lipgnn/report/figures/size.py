@@ -17,6 +17,8 @@ from lipgnn.results.rows import Results
 
 # What makes a network larger or smaller: rows that differ in nothing else are points of one series.
 _SIZES = ("hidden", "heads", "shared_dim")
+# What the axis has to the right of the largest, as a share of it.
+_MARGIN = 0.05
 
 
 class Size(Figure):
@@ -62,8 +64,10 @@ class Size(Figure):
 
         scale = scale_of(canvas.value)
         canvas.lines(panels, self.along, lambda y: scale * y, look)
-        for axes in canvas.places:
-            axes.set_xlim(left=0)
+        for axes, panel in zip(canvas.places, panels, strict=True):
+            largest = max(point.x for series in panel.series for point in series.points)
+            # Room for a whole marker: the margin that autoscaling leaves is a share of how far points lie apart.
+            axes.set_xlim(0, (1 + _MARGIN) * largest)
             axes.xaxis.set_major_locator(MaxNLocator(4))
         canvas.name_side(canvas.axis())
         canvas.legend(look)

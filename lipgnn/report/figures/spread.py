@@ -50,6 +50,8 @@ class Spread:
     ) -> None:
         """Draw a line of means, in a shade of their deviations; of many series in bars, a little beside each other.
 
+        A mean that is alone has a bar as well.
+
         Where there are many series of many points, a line has neither: no reader could tell whose they are. The marker
         of a mean without runs that diverged is open. `deviation` is what the legend calls the deviations.
 
@@ -63,16 +65,13 @@ class Spread:
         low = [shown(point.y - (point.std or 0)) for point in points]
         high = [shown(point.y + (point.std or 0)) for point in points]
         deviates = any(point.std for point in points)
-        barred = self._series > SHADES and len(xs) <= _PLACES
+        barred = self._has_bars(ys)
         place = axes.transData
         if barred:
             place = place + ScaledTranslation(aside * _ASIDE / 72, 0, self._sheet.dpi_scale_trans)
         axes.plot(xs, ys, transform=place, **style)
         if barred:
-            # What is moved does not count for the limits by itself.
-            ends = [(x, y) for x, y in zip([*xs, *xs], [*low, *high], strict=True) if math.isfinite(y)]
-            axes.update_datalim(ends)
-            axes.autoscale_view()
+            _make_room(axes, [*xs, *xs], [*low, *high])
         if deviates and barred:
             axes.vlines(xs, low, high, color=style["color"], linewidth=0.8, alpha=0.7, transform=place)
             self._barred.add(deviation)
@@ -83,6 +82,12 @@ class Spread:
         if some and style.get("marker"):
             axes.plot(*zip(*some, strict=True), transform=place, **(style | _HOLLOW))
             self._open = True
+
+    def _has_bars(self, ys: Sequence[float]) -> bool:
+        """Whether a line has bars: of many lines of few places each has, and a mean that is alone, as its shade would
+        have no width.
+        """
+        return sum(map(math.isfinite, ys)) == 1 or (self._series > SHADES and len(ys) <= _PLACES)
 
     def mark_diverged(self, axes: Axes, drawn: Sequence[tuple[Sequence[Point], dict[str, Any]]]) -> None:
         """A cross at the foot of a panel for every mean that there is not, because all of its runs diverged."""
@@ -116,3 +121,9 @@ class Spread:
             words = "1 diverged run is" if self._left_out == 1 else f"{self._left_out} diverged runs are"
             found.append(Line2D([], [], label=f"{words} not drawn", linestyle="none"))
         return found
+
+
+def _make_room(axes: Axes, xs: Sequence[float], ys: Sequence[float]) -> None:
+    """Let limits be around what is moved, which does not count for them by itself."""
+    axes.update_datalim([(x, y) for x, y in zip(xs, ys, strict=True) if math.isfinite(y)])
+    axes.autoscale_view()

@@ -52,6 +52,8 @@ _SIMILARITY = {
 _ENOUGH, _FEW = 2.0, 0.6
 # An axis has at most so many numbers; the decades from one to the next are one of these.
 _MOST_TICKS, _STEPS = 7, (1, 2, 5, 10, 20, 50, 100, 200)
+# With fewer numbers than two nobody can read an axis; where it takes a linear scale to have them, so many steps do.
+_FEWEST_TICKS, _LINEAR_BINS = 2, 4
 
 
 @contextlib.contextmanager
@@ -145,11 +147,22 @@ def use_decades(axes: Axes, place: str) -> None:
     axis.set_minor_formatter(NullFormatter())
 
 
+def use_whole_numbers(axes: Axes, places: str = "x") -> None:
+    """Number axes, of x, y or both, by whole numbers alone."""
+    from matplotlib.ticker import MaxNLocator
+
+    for place in places:
+        {"x": axes.xaxis, "y": axes.yaxis}[place].set_major_locator(MaxNLocator(integer=True))
+
+
 def decades(low: float, high: float) -> list[float]:
     """Round numbers between two positive ones: powers of ten, where they are far apart those of every k-th decade.
 
-    Less than two decades have 1, 2 and 5 times a power of ten, and less than half of one has all multiples.
+    Less than two decades have 1, 2 and 5 times a power of ten, and less than half of one has all multiples;
+    where fewer than two of these lie between, it has what a linear axis would have.
     """
+    from matplotlib.ticker import MaxNLocator
+
     if not 0 < low < high:
         return []
     first, last = math.log10(low), math.log10(high)
@@ -161,12 +174,17 @@ def decades(low: float, high: float) -> list[float]:
     else:
         step = next(step for step in _STEPS if span / step <= _MOST_TICKS)
         ticks = [float(f"1e{power}") for power in range(step * math.ceil(first / step), math.floor(last) + 1, step)]
-    return [tick for tick in ticks if low <= tick <= high]
+    kept = [tick for tick in ticks if low <= tick <= high]
+    if len(kept) < _FEWEST_TICKS:
+        linear = MaxNLocator(_LINEAR_BINS, steps=[1, 2, 5, 10], min_n_ticks=_FEWEST_TICKS).tick_values(low, high)
+        # Without the last digits, which come of adding up steps.
+        kept = [tick for tick in (float(f"{tick:.10g}") for tick in linear) if low <= tick <= high]
+    return kept
 
 
 def _short(number: float) -> str:
-    """A number beside an axis, with as few characters as it takes: 0.05, 1000, 1e5, 2e-7."""
+    """A number beside an axis, with as few characters as it takes: 0.05, 1000, 1e5, 2.5e-7."""
     if 1e-3 <= number < 1e4:
-        return f"{number:g}"
-    digit, exponent = f"{number:.0e}".split("e")
-    return f"{digit}e{int(exponent)}"
+        return f"{number:.10g}"
+    digits, exponent = f"{number:.9e}".split("e")
+    return f"{float(digits):.10g}e{int(exponent)}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import replace
 from itertools import groupby
 
@@ -44,29 +45,49 @@ def for_paper(
 def blocks(printed: Printed, limit: int = PAGE, between: int = 2) -> list[Printed]:
     """The table as tables of some of its columns, each within `limit` letters if a single column is.
 
-    Every block has all rows with their labels. A header that spans columns of two blocks stands in both.
+    Every block has all rows with their labels. Columns below one header stay together if a block has room for them,
+    by the uppermost line of headers for which it has; otherwise the header stands in both blocks.
 
     Parameters
     ----------
     between : spaces that a column takes beside its letters.
     """
     room = limit - sum(width + between for width in _label_widths(printed))
+    widths = [width + between for width in _widths(printed)]
     parts: list[list[int]] = []
     taken = 0
-    for place, width in enumerate(_widths(printed)):
-        taken += width + between
+    for group in _groups(printed, widths, room):
+        width = sum(widths[place] for place in group)
+        taken += width
         if not parts or taken > room:
             parts.append([])
-            taken = width + between
-        parts[-1].append(place)
-    return [_part(printed, places) for places in parts] or [printed]
+            taken = width
+        parts[-1] += group
+    return [_part(printed, places) for places in parts]
+
+
+def _groups(printed: Printed, widths: list[int], room: int) -> list[list[int]]:
+    """The columns that stay together: all if there is room, or those below the uppermost header that has room."""
+    groups = [list(range(printed.width))]
+    for line in printed.headers:
+        of_column = _of_column(line)
+        parts = []
+        for group in groups:
+            fits = sum(widths[place] for place in group) <= room
+            parts += [group] if fits else [list(members) for _, members in groupby(group, of_column.__getitem__)]
+        groups = parts
+    return groups
+
+
+def _of_column(line: Sequence[tuple[str, int]]) -> list[int]:
+    """For every column the number of the header of a line that it is below."""
+    return [number for number, (_, span) in enumerate(line) for _ in range(span)]
 
 
 def _part(printed: Printed, places: list[int]) -> Printed:
     headers = []
     for line in printed.headers:
-        of_column = [number for number, (_, span) in enumerate(line) for _ in range(span)]
-        runs = groupby(places, key=of_column.__getitem__)
+        runs = groupby(places, key=_of_column(line).__getitem__)
         headers.append([(line[number][0], len(list(members))) for number, members in runs])
     rows = [(labels, [entries[place] for place in places]) for labels, entries in printed.rows]
     return replace(printed, headers=headers, rows=rows)

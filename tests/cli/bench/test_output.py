@@ -61,9 +61,16 @@ def test_json_is_a_list_of_rows(show):
 
 
 def test_csv_and_json_say_the_same(show, tmp_path):
-    rows = json.loads(show("--json", "--csv", str(tmp_path / "new" / "rows.csv")).out)
-    read = list(csv.DictReader((tmp_path / "new" / "rows.csv").read_text().splitlines()))
+    rows = json.loads(show("--json", "--csv", str(tmp_path / "rows.csv")).out)
+    read = list(csv.DictReader((tmp_path / "rows.csv").read_text().splitlines()))
     assert read == [{key: "" if value is None else str(value) for key, value in row.items()} for row in rows]
+
+
+def test_no_folder_is_made_for_a_file(show, tmp_path):
+    """As no other command makes one."""
+    with pytest.raises(UsageError, match="There is no folder"):
+        show("--csv", str(tmp_path / "new" / "rows.csv"))
+    assert not (tmp_path / "new").exists()
 
 
 def test_a_file_that_cannot_be_written_is_told_before_anything_is_measured(tmp_path):

@@ -127,6 +127,14 @@ def test_unknown_words_get_the_nearest_name(data_dir):
     assert "Did you mean 'cora'?" in caught.value.hint and "mine" in caught.value.hint
 
 
+def test_every_name_is_listed_once(data_dir):
+    _touch(data_dir, "mine.npz", "minesweeper.npz", "geom-gcn/new_data/film/out1_graph_edges.txt")
+    with pytest.raises(UsageError) as caught:
+        locate("nope")
+    names = caught.value.hint.removeprefix("Valid: ").removesuffix(".").split(", ")
+    assert len(set(names)) == len(names) and {"mine", "minesweeper", "film"} <= {*names}
+
+
 @pytest.mark.parametrize("text", ["missing.npz", "no/such", "nodes.csv", "", "x" * 5000, "a\0b", "../mine", "\udc80"])
 def test_paths_that_lead_nowhere(data_dir, text):
     _touch(data_dir, "mine.npz")

@@ -40,6 +40,7 @@ TASKS = np.array([[0, 1, 1]] * 4 + [[1, np.nan, 0]] + [[np.nan] * 3], dtype=np.f
         ({"features": np.zeros((0, 2), np.float32)}, "shape (0, 2)"),
         ({"labels": np.zeros((5, 3), np.float32)}, "labels are float32 of shape (5, 3)"),
         ({"labels": np.zeros((6, 3), np.int64)}, "labels are int64 of shape (6, 3)"),
+        ({"labels": np.zeros((6, 1), np.int64)}, "neither integers of shape (6,), the class of every node, nor floats"),
         ({"labels": np.full((6, 3), 2, np.float32)}, "neither 0 nor 1"),
         ({"labels": TASKS, "class_names": ("a", "b")}, "3 tasks have 2 names"),
         ({"labels": TASKS, "splits": _split(test=(5,))}, "without a label in its test mask"),

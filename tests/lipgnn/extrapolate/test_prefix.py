@@ -86,8 +86,17 @@ def test_a_file_that_is_no_list_of_observations_is_refused_with_its_line(tmp_pat
     assert words in caught.value.message and "seen.txt" in caught.value.message
 
 
-@pytest.mark.parametrize("text", ["nowhere.txt", "1,2,x", "", "-1,2", "x" * 5000])
-def test_a_text_that_is_nothing_is_refused_with_what_it_may_be(text):
-    with pytest.raises(DataError) as caught:
+@pytest.mark.parametrize(
+    "text, error",
+    [
+        ("nowhere.txt", DataError),
+        ("x" * 5000, DataError),
+        ("1,2,abc", UsageError),
+        ("", UsageError),
+        ("-1,2", UsageError),
+    ],
+)
+def test_a_text_that_is_nothing_is_refused_with_what_it_may_be(text, error):
+    with pytest.raises(error) as caught:
         prefix_of(text, ROADS, SPEC)
-    assert "trajectory:T" in caught.value.hint
+    assert f"The prefix {text!r} is " in caught.value.message and "trajectory:T" in caught.value.hint

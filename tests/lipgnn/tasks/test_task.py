@@ -48,11 +48,14 @@ def test_data_is_found_by_its_name_and_says_its_task(name):
     assert data.fingerprint == identify(name)
 
 
-def test_remarks_are_those_of_the_source_where_there_is_one(tmp_path):
+def test_remarks_are_how_it_was_read_and_what_cannot_be_learned(tmp_path):
     from lipgnn.tasks import load, remarks_on
 
     (tmp_path / "nodes.csv").write_text("id,class,split,f\na,x,train,1\nb,y,val,2\nc,y,test,3\n")
     (tmp_path / "edges.csv").write_text("source,target\na,b\n")
     data = load(str(tmp_path), split="public", missing=0.0, features="raw")
-    assert remarks_on(data) == ("Columns of nodes.csv were taken: 'class' as label.",)
+    assert remarks_on(data) == (
+        "Columns of nodes.csv were taken: 'class' as label.",
+        f"No training node of {tmp_path.name!r} is of class 'y', and validation or test nodes are.",
+    )
     assert remarks_on(load("trees:2", split="public", missing=0.0, features="raw")) == ()

@@ -84,3 +84,12 @@ def test_columns_are_for_tables(data_dir, file, tmp_path):
     source = read(target)
     assert (source.class_names, source.node_ids.tolist()) == (("x", "y"), ["1", "2"])
     assert remarks == ("Columns of edges.csv were taken: 'src' as source, 'dst' as target.",)
+
+
+def test_what_cannot_be_learned_is_said_at_once(data_dir, tmp_path):
+    folder = tmp_path / "alike"
+    folder.mkdir()
+    (folder / "nodes.csv").write_text("id,label\na,x\nb,x\n")
+    (folder / "edges.csv").write_text("source,target\n")
+    _, remarks = import_source(folder)
+    assert len(remarks) == 2 and "no edge between two nodes" in remarks[0] and "of one class" in remarks[1]

@@ -2,6 +2,7 @@ import networkx
 import pytest
 
 from lipgnn.datasets import read
+from lipgnn.datasets.formats.graph_files import read_graph_file
 from lipgnn.errors import DataError
 
 
@@ -68,3 +69,10 @@ def test_entities_do_not_fill_the_memory_and_lead_to_no_file(tmp_path):
     for name in ("bomb", "leak"):
         with pytest.raises(DataError):
             read(tmp_path / f"{name}.graphml")
+
+
+def test_weights_of_one_may_be_ignored_though_they_say_nothing(tmp_path, graph):
+    for _, _, data in graph.edges(data=True):
+        data["weight"] = 1
+    networkx.write_graphml(graph, tmp_path / "pets.graphml")
+    assert read_graph_file(tmp_path / "pets.graphml", {"ignore": ("weight",)}).num_nodes == 3

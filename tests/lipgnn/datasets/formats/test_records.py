@@ -58,3 +58,29 @@ def test_tables_of_parquet_are_a_data_set(tmp_path):
     source = read(tmp_path)
     assert source.features.tolist() == [[0.5, 1.0, 7.0], [2.0, 3.0, 8.0]]
     assert (source.node_ids.tolist(), source.edges.tolist()) == (["10", "20"], [[0], [1]])
+
+
+@pytest.mark.parametrize(
+    "name, header, words, remedy",
+    [
+        ("nodes.csv", "id;label;f1", "separated by semicolons, and those of a .csv by commas", "with commas"),
+        ("nodes.csv.gz", "id|label", "separated by vertical bars, and those of a .csv by commas", "with commas"),
+        ("nodes.csv", "id\tlabel", "separated by tabs, and those of a .csv by commas", "Call it .tsv."),
+        ("nodes.tsv", "id,label", "separated by commas, and those of a .tsv by tabs", "with commas, as .csv"),
+    ],
+)
+def test_other_separators_than_the_suffix_says_are_named(tmp_path, name, header, words, remedy):
+    """Also where a decimal comma cuts the rows below into several fields."""
+    content = f"{header}\n1;0,5;2\n".encode()
+    (tmp_path / name).write_bytes(gzip.compress(content) if name.endswith(".gz") else content)
+    with pytest.raises(DataError) as caught:
+        read_records(tmp_path / name)
+    assert words in caught.value.message and remedy in caught.value.hint
+
+
+@pytest.mark.parametrize("text", ["", "\n", "\n\n"])
+def test_an_empty_table_is_called_empty(tmp_path, text):
+    (tmp_path / "nodes.csv").write_text(text)
+    with pytest.raises(DataError, match="it is empty") as caught:
+        read_records(tmp_path / "nodes.csv")
+    assert "names its columns" in caught.value.hint

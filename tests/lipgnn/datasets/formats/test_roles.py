@@ -2,7 +2,7 @@ from pathlib import Path
 
 import pytest
 
-from lipgnn.datasets.formats.roles import EDGE_ROLES, NODE_ROLES, find_roles, guessed, parse_columns
+from lipgnn.datasets.formats.roles import EDGE_ROLES, NODE_ROLES, check_ignored, find_roles, guessed, parse_columns
 from lipgnn.errors import DataError, UsageError
 
 FILE = Path("nodes.csv")
@@ -26,6 +26,12 @@ def test_what_cannot_be_decided_is_asked_for():
     assert "--columns source=src" in caught.value.hint
     with pytest.raises(DataError, match="no column is the id"):
         find_roles(FILE, ["name"], NODE_ROLES, {}, ["id"])
+    with pytest.raises(DataError, match="no column is the target") as caught:
+        find_roles(FILE, ["a", "source", "b"], EDGE_ROLES, {"ignore": ("a",)}, ["source", "target"])
+    assert "--columns target=b" in caught.value.hint, "neither one that is ignored nor one that has a role"
+    with pytest.raises(DataError, match="no column is the id") as caught:
+        find_roles(FILE, ["label"], NODE_ROLES, {}, ["id"])
+    assert caught.value.hint == "Add a column 'id'."
     with pytest.raises(DataError, match="no column 'topic'"):
         find_roles(FILE, ["id"], NODE_ROLES, {"label": ("topic",)}, ["id"])
 
@@ -36,3 +42,12 @@ def test_pairs_are_parsed():
     for text in ("id", "id=", "colour=a", "id=a,id=b"):
         with pytest.raises(UsageError):
             parse_columns(text)
+
+
+def test_a_column_that_is_to_be_ignored_is_in_one_of_the_tables():
+    headers = (["id", "title"], ["source", "target", "w"])
+    check_ignored(FILE, headers, {"ignore": ("title", "w")})
+    check_ignored(FILE, headers, {})
+    with pytest.raises(DataError, match="no column 'titel' to ignore") as caught:
+        check_ignored(FILE, headers, {"ignore": ("w", "titel")})
+    assert "id, title, source, target, w" in caught.value.hint

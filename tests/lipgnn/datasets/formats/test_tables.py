@@ -72,7 +72,8 @@ def test_other_integers_become_names(folder):
         ("nodes.csv", "id,label,f\n", "is no id"),
         ("nodes.csv", "id,label,f\na,0,1\na,0,1\n", "id 'a' is there twice"),
         ("nodes.csv", 'id,label,f\n"a,0,1\n', "not a table"),
-        ("nodes.csv", "", "not a table"),
+        ("nodes.csv", "", "it is empty"),
+        ("edges.csv", "source\n007\n", "an edge needs two columns, source and target, and it has only 'source'"),
         ("edges.csv", "source,target\n007,8\n", "target '8' is no id"),
         ("edges.csv", "here,to\n007,7\n", "no column is the source"),
         ("edges.csv", "src,from,to\n007,7,7\n", "columns 'src' and 'from' could both be the source"),
@@ -158,3 +159,20 @@ def test_columns_can_be_given_left_out_and_be_several_splits(tmp_path):
     with pytest.raises(DataError) as caught:
         read_tables(tmp_path / "nodes.csv", tmp_path / "edges.txt", name="mine", given=given | {"ignore": ()})
     assert "feature column 'title'" in str(caught.value) and "--columns ignore=title" in caught.value.hint
+
+
+def test_a_misspelt_column_to_ignore_is_no_feature_in_silence(folder):
+    assert read_folder(folder, {"ignore": ("weight",)}).num_features == 1
+    with pytest.raises(DataError, match="no column 'wieght' to ignore"):
+        read_folder(folder, {"ignore": ("wieght",)})
+
+
+def test_a_text_column_may_be_the_label_where_there_is_none(folder):
+    (folder / "nodes.csv").write_text("id,lab,f\n007,x,1\n")
+    (folder / "edges.csv").write_text("source,target\n")
+    with pytest.raises(DataError, match="feature column 'lab'") as caught:
+        read_folder(folder)
+    assert "ignore=lab" in caught.value.hint and "label=lab" in caught.value.hint
+    with pytest.raises(DataError) as caught:
+        read_folder(folder, {"label": ("f",)})
+    assert "ignore=lab" in caught.value.hint and "label=" not in caught.value.hint

@@ -106,5 +106,11 @@ def test_other_sizes(name):
 
 @pytest.mark.parametrize("name", ["planar:199", "mesh:100001", "planar:", "planar:4:4", "planar:-4", "roads"])
 def test_roads_that_there_are_not(name):
-    with pytest.raises(UsageError, match="names no roads of 200 to 100000 nodes"):
+    with pytest.raises(UsageError, match=r"asks for|is no data set of roads") as caught:
         load_roads(name)
+    assert "planar:N or mesh:N with N from 200 to 100000" in caught.value.hint
+
+
+def test_what_was_asked_for_is_said():
+    with pytest.raises(UsageError, match="'planar:50' asks for 50 nodes"):
+        load_roads("planar:50")

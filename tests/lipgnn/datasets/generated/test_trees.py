@@ -97,3 +97,13 @@ def test_options_that_trees_do_not_have_are_refused(options):
 def test_trees_are_no_single_graph():
     with pytest.raises(UsageError, match="many graphs and no single one"):
         read("trees:2")
+
+
+@pytest.mark.parametrize(
+    "name, words",
+    [("trees:1", "'trees:1' asks for trees of radius 1."), ("trees:x", "'trees:x' is no data set of trees.")],
+)
+def test_trees_that_there_are_not(name, words):
+    with pytest.raises(UsageError) as caught:
+        load_trees(name)
+    assert caught.value.message == words and "with R from 2 to 8" in caught.value.hint

@@ -5,7 +5,7 @@ import pytest
 
 from lipgnn.errors import UsageError
 from lipgnn.report.figures import FIGURES
-from lipgnn.report.figures.figure import rows_of
+from lipgnn.report.figures.figure import rows_of, sheet_of
 from lipgnn.report.figures.heat import _grid
 from lipgnn.report.figures.panel import Panel, Point, Series
 from lipgnn.report.table.cells import build_table
@@ -139,3 +139,8 @@ def test_a_heat_map_of_similarity_begins_at_layer_0(monkeypatch, texts):
     shown = texts("heat", [Panel("none", columns)], "feat_mu")
     assert extents == [(-0.5, 1.5, -0.5, 2.5)]
     assert "log10 spread of features over nodes, μ" in shown
+
+
+def test_epochs_and_layers_are_numbered_by_whole_numbers(logarithms):
+    axes = sheet_of(HEAT, logarithms(-3, 1), "weight_norm").axes[0]
+    assert all(float(tick).is_integer() for tick in (*axes.get_xticks(), *axes.get_yticks()))

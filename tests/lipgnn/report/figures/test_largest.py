@@ -2,7 +2,7 @@ import pytest
 
 from lipgnn.errors import UsageError
 from lipgnn.report.figures import FIGURES
-from lipgnn.report.figures.figure import rows_of
+from lipgnn.report.figures.figure import rows_of, sheet_of
 from lipgnn.report.table.cells import build_table
 from lipgnn.report.table.layout import Layout
 from lipgnn.results.recordings import GRADIENTS, write_recording
@@ -58,3 +58,8 @@ def test_the_largest_gradient_is_on_a_logarithmic_axis_with_plain_numbers(logari
         assert text in shown
     assert not any("$" in text for text in shown)
     assert "0.5" in texts("largest", logarithms(-0.5, 0.1), "weight_norm")
+
+
+def test_epochs_are_numbered_by_whole_numbers(logarithms):
+    axes = sheet_of(LARGEST, logarithms(-3, 1), "weight_norm").axes[0]
+    assert all(float(tick).is_integer() for tick in axes.get_xticks())

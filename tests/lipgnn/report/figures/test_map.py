@@ -1,6 +1,7 @@
 """The map of an extrapolation: what is in it, and where."""
 
 import math
+import re
 
 import numpy as np
 import pytest
@@ -82,3 +83,10 @@ def test_the_scale_is_written_in_metres_or_kilometres():
 def test_the_place_of_an_observation_is_the_mean_of_its_nodes():
     place = centre(found()["prefix"][1], PLACES)
     np.testing.assert_allclose(place, 0.25 * PLACES[0] + 0.75 * PLACES[1])
+
+
+@pytest.mark.parametrize("count, strength", [(1, "0.8"), (20, "0.5")])
+def test_the_legend_shows_samples_as_strong_as_they_are_drawn(count, strength):
+    drawn = re.findall(r"style=\"([^\"]*stroke: #7a5195[^\"]*)\"", text_of(samples=[{"nodes": [1, 2, 3]}] * count))
+    assert len(drawn) == count + 1
+    assert all(f"stroke-opacity: {strength};" in f"{style};" for style in drawn)

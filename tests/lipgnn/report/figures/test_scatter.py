@@ -5,7 +5,7 @@ import pytest
 
 from lipgnn.errors import UsageError
 from lipgnn.report.figures import FIGURES
-from lipgnn.report.figures.figure import rows_of
+from lipgnn.report.figures.figure import rows_of, sheet_of
 from lipgnn.report.figures.panel import Panel, Point, Series
 from lipgnn.report.table.cells import build_table
 from lipgnn.report.table.layout import Layout
@@ -74,3 +74,10 @@ def test_a_scatter_plot_names_the_axes_of_every_panel(texts):
     for text in ("test accuracy (%)", "spread of output, μ", "spread of first gradient, μ", "identity"):
         assert text in shown
     assert "100" in shown and "70" in shown
+
+
+def test_runs_that_lie_close_together_still_have_numbers_on_their_axes():
+    dots = [Series("none", [Point(math.log10(number), score) for number, score in ((2.2, 0.5), (2.7, 0.6))])]
+    (axes,) = sheet_of(SCATTER, [Panel("cora", dots, ("feat_mu", "test_score"))], "test_score").axes
+    low, high = axes.get_xlim()
+    assert sum(low <= tick <= high for tick in axes.get_xticks()) >= 2

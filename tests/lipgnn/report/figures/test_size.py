@@ -2,7 +2,8 @@ import pytest
 
 from lipgnn.errors import UsageError
 from lipgnn.report.figures import FIGURES
-from lipgnn.report.figures.figure import rows_of
+from lipgnn.report.figures.figure import rows_of, sheet_of
+from lipgnn.report.figures.panel import Panel, Point, Series
 from lipgnn.report.table.cells import build_table
 from lipgnn.report.table.layout import Layout
 from lipgnn.results.rows import Results
@@ -67,3 +68,10 @@ def test_the_axes_are_named_and_begin_at_nothing(panels, texts):
     assert {"test accuracy (%)", "parameters", "none", "lip", "0"} <= set(shown)
     assert not any("$" in text for text in shown)
     assert "seconds per epoch" in texts("pace", panels(), "test_score")
+
+
+def test_the_largest_network_has_room_for_its_whole_marker():
+    """Also where all are of nearly one size, far from nothing."""
+    points = [Point(1000, 0.5), Point(1010, 0.6)]
+    (axes,) = sheet_of(FIGURES["size"], [Panel("cora", [Series("none", points)])], "test_score").axes
+    assert axes.get_xlim() == (0, pytest.approx(1.05 * 1010))

@@ -45,6 +45,27 @@ def test_many_series_have_bars_beside_each_other_within_the_limits(drawn):
     assert moved[0] == pytest.approx(5 / 72 * axes.figure.dpi) and moved[1] == pytest.approx(0)
 
 
+@pytest.mark.parametrize("points", [POINTS[:1], [*POINTS[:1], Point(4, math.nan, None, 0, 3)]])
+def test_a_single_mean_has_a_bar_because_a_shade_would_have_no_width(drawn, points):
+    axes, told = drawn(points, 1)
+    ends = [sorted(round(float(y), 6) for y in path.vertices[:, 1]) for path in axes.collections[0].get_paths()]
+    assert ends[0] == [60, 80] and told[0] == "deviation"
+    low, high = axes.get_ylim()
+    assert low < 60 and high > 80
+
+
+def test_the_legend_shows_the_bar_or_the_shade_that_is_drawn():
+    from matplotlib.figure import Figure
+    from matplotlib.patches import Patch
+
+    for points, shaded in ((POINTS, True), (POINTS[:1], False)):
+        sheet = Figure()
+        spread = Spread(sheet, 1)
+        spread.draw(sheet.subplots(), points, lambda y: y, look(0), "deviation", aside=0)
+        (told,) = spread.explanations()
+        assert isinstance(told, Patch) == shaded
+
+
 def test_many_long_series_are_lines_alone(drawn):
     points = [Point(x, 0.5, 0.1, 3) for x in range(40)]
     axes, told = drawn(points, SHADES + 1)

@@ -3,7 +3,17 @@ from itertools import pairwise
 
 import pytest
 
-from lipgnn.report.figures.style import COLOURS, LINES, MARKERS, axis_words, decades, in_print, look, use_decades
+from lipgnn.report.figures.style import (
+    COLOURS,
+    LINES,
+    MARKERS,
+    axis_words,
+    decades,
+    in_print,
+    look,
+    use_decades,
+    use_whole_numbers,
+)
 from lipgnn.results.recordings import RECORDS
 
 
@@ -50,6 +60,9 @@ def test_all_that_is_recorded_has_words_of_its_own():
         (0.3, 3, [0.5, 1.0, 2.0]),
         (0.5, 0.8, [0.5, 0.6, 0.7, 0.8]),
         (0.0, 1.0, []),
+        (2.1, 2.9, [2.2, 2.4, 2.6, 2.8]),
+        (2.1, 8.4, [4.0, 6.0, 8.0]),
+        (1.21e-5, 1.28e-5, [1.22e-5, 1.24e-5, 1.26e-5, 1.28e-5]),
     ],
 )
 def test_ticks_are_round_numbers_within_the_axis_and_one_is_among_them(low, high, ticks):
@@ -65,6 +78,26 @@ def test_there_are_neither_too_few_ticks_nor_too_many(first, span):
     assert len(steps) == 1
 
 
+@pytest.mark.parametrize("first", [-7.3, -0.01, 0.4, 3.9])
+@pytest.mark.parametrize("span", [1e-3, 0.02, 0.1, 0.3, 0.59, 0.61, 1.0, 1.99])
+def test_there_are_two_numbers_at_least_on_a_short_axis(first, span):
+    low, high = 10.0**first, 10.0 ** (first + span)
+    ticks = decades(low, high)
+    assert 2 <= len(ticks) <= 9
+    assert ticks == sorted(set(ticks)) and low <= ticks[0] < ticks[-1] <= high
+
+
+@pytest.mark.parametrize("places", ["x", "y", "xy"])
+def test_whole_numbers_are_those_of_the_axes_asked_for(places):
+    from matplotlib.figure import Figure
+
+    axes = Figure().subplots()
+    axes.plot([1, 2, 3], [1, 2, 3])
+    use_whole_numbers(axes, places)
+    for place, ticks in (("x", axes.get_xticks()), ("y", axes.get_yticks())):
+        assert all(float(tick).is_integer() for tick in ticks) == (place in places)
+
+
 @pytest.mark.parametrize(
     "low, high, labels",
     [
@@ -72,6 +105,8 @@ def test_there_are_neither_too_few_ticks_nor_too_many(first, span):
         (1e-7, 1e5, {"1e-6", "1", "1e4"}),
         (0.3, 3, {"0.5", "1", "2"}),
         (0.5, 0.8, {"0.6", "0.7"}),
+        (0.55, 0.58, {"0.56", "0.57"}),
+        (1.21e-5, 1.29e-5, {"1.24e-5", "1.26e-5"}),
     ],
 )
 def test_decades_are_written_as_plain_numbers(low, high, labels):

@@ -1,5 +1,7 @@
 """Tables for papers: what an author gives, and columns that fit a page."""
 
+from dataclasses import replace
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -53,6 +55,25 @@ def test_a_broken_table_repeats_labels_and_headers(table):
 def test_a_header_over_columns_of_two_blocks_stands_in_both():
     first, second = blocks(grid((4,), texts=("x" * 20,)), limit=60)
     assert first.headers[0] == second.headers[0] == [("group 0", 2)]
+
+
+def test_a_pair_below_one_header_is_not_broken_apart():
+    """A score and its comparison: of five pairs two have room, and half a third one."""
+    parts = blocks(grid((2,) * 5, texts=("x" * 12,)), limit=80)
+    assert [part.headers[0] for part in parts] == [
+        [("group 0", 2), ("group 1", 2)],
+        [("group 2", 2), ("group 3", 2)],
+        [("group 4", 2)],
+    ]
+
+
+def test_where_the_upper_header_is_too_wide_columns_stay_together_below_the_next():
+    wide = grid((2, 2, 2), texts=("x" * 12,))
+    parts = blocks(replace(wide, headers=[[("cora", 6)], *wide.headers]), limit=80)
+    assert [part.headers[:2] for part in parts] == [
+        [[("cora", 4)], [("group 0", 2), ("group 1", 2)]],
+        [[("cora", 2)], [("group 2", 2)]],
+    ]
 
 
 @given(
