@@ -59,7 +59,7 @@ TABLES = (
     ),
 )
 LEGEND = (
-    "Row ℓ is of X, the output of layer ℓ (0: of the encoder), and of the gradient G of the loss there.",
+    "Row ℓ is of X, the output of layer ℓ (0: the input of the first), and of the gradient G of the loss there.",
     "distance: mean of 1 − cos between neighbours; residual: to one row per component; ratio: to the residual before.",
 )
 

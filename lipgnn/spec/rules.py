@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Protocol
 
 from lipgnn.catalog import (
@@ -83,6 +84,13 @@ def check_recomputation(stack: str, recompute_every: int) -> None:
             f"A reversible stack keeps no activations, and recompute_every is {recompute_every}.",
             "Use --recompute-every 0 or auto, or --stack plain.",
         )
+
+
+def _refuse(fact: str, obstacles: Iterable[tuple[bool, str, str]]) -> None:
+    """Refuse the first of these that is there: whether it is, what it is, and what to use in its place."""
+    for met, what, use in obstacles:
+        if met:
+            raise UsageError(f"{fact}, which does not go with {what}.", f"Use {use}.")
 
 
 def _check_norm(parts: Parts) -> None:
@@ -207,12 +215,7 @@ def _check_closed(parts: Parts) -> None:
         # Its weights are bounded where every edge goes both ways, and edges are dropped one by one.
         (parts.edge_dropout != 0, f"edge dropout {parts.edge_dropout}", "--edge-dropout 0"),
     )
-    for met, what, use in obstacles:
-        if met:
-            raise UsageError(
-                f"Layers of {parts.model!r} pass more than features to each other, which does not go with {what}.",
-                f"Use {use}.",
-            )
+    _refuse(f"Layers of {parts.model!r} pass more than features to each other", obstacles)
 
 
 def _check_no_encoder(parts: Parts) -> None:
@@ -229,13 +232,7 @@ def _check_no_encoder(parts: Parts) -> None:
         ),
         (parts.norm_place == "pre", "a norm before it", "--norm-place branch or sum"),
     )
-    for met, what, use in obstacles:
-        if met:
-            raise UsageError(
-                "With --encoder none the first layer leads from the features to the width of the network, which does "
-                f"not go with {what}.",
-                f"Use {use}, or --encoder linear.",
-            )
+    _refuse("With --encoder none the first layer leads from the features to the width of the network", obstacles)
 
 
 def _check_no_layers(parts: Parts) -> None:
@@ -246,9 +243,7 @@ def _check_no_layers(parts: Parts) -> None:
         (parts.init == "balanced", "--init balanced", "--init glorot"),
         (parts.encoder == "none", "--encoder none", "--encoder linear"),
     )
-    for met, what, use in obstacles:
-        if met:
-            raise UsageError(f"A network of no layers is one linear map, which does not go with {what}.", f"Use {use}.")
+    _refuse("A network of no layers is one linear map", obstacles)
 
 
 def _check_balanced(parts: Parts) -> None:
@@ -271,11 +266,7 @@ def _check_balanced(parts: Parts) -> None:
         (parts.jk != "none", f"joined layers ({parts.jk})", "--jk none"),
         (parts.stack != "plain", f"a {parts.stack} stack", "--stack plain"),
     )
-    for met, what, use in obstacles:
-        if met:
-            raise UsageError(
-                f"--init balanced starts a network as a linear one, which does not go with {what}.", f"Use {use}."
-            )
+    _refuse("--init balanced starts a network as a linear one", obstacles)
 
 
 def _check_reversible(parts: Parts) -> None:
