@@ -24,9 +24,11 @@ from pathlib import Path
 from typing import Any
 
 from lipgnn.errors import UsageError, unknown_name
+from lipgnn.spec.options import shown
 from lipgnn.spec.run import FIELDS, RunSpec, parse_value
 from lipgnn.spec.sources import resolve
 from lipgnn.spec.toml import read_toml
+from lipgnn.words import counted
 
 TABLES = ("grid", "zip", "fixed")
 MAX_RUNS = 100_000
@@ -132,6 +134,7 @@ def runs_of(
     UsageError : no combination is a run.
     """
     runs: dict[RunSpec, None] = {}
+    # Each value is one that its option takes; what remains is that some do not go together.
     refused: dict[str, int] = {}
     grids = list(grids)
     _check_count(sum(grid.size for grid in grids), "The combinations of the sweep")
@@ -143,7 +146,11 @@ def runs_of(
                 refused[error.message] = refused.get(error.message, 0) + 1
     if not runs:
         raise UsageError(f"No combination of the sweep is a run: {next(iter(refused), 'there is none.')}")
-    return list(runs), [f"{count} combination(s) left out: {message}" for message, count in refused.items()]
+    return list(runs), [_left_out(count, message) for message, count in refused.items()]
+
+
+def _left_out(count: int, message: str) -> str:
+    return f"{counted(count, 'combination')} {'is' if count == 1 else 'are'} left out: {message}"
 
 
 def parse_list(name: str, text: str) -> list[Any]:
@@ -159,6 +166,11 @@ def parse_list(name: str, text: str) -> list[Any]:
         raise unknown_name("option", name, FIELDS)
     values: list[Any] = []
     for item in text.split(","):
+        if not item.strip():
+            raise UsageError(
+                f"{name} has an empty value in {shown(text)}.",
+                "Put one comma between values, and none at the ends.",
+            )
         numbered = FIELDS[name].type == "int" or FIELDS[name].metadata.get("or_number") is int
         kind, colon, numbers = item.strip().partition(":") if _NUMBERED_SPLITS.match(item.strip()) else ("", "", item)
         match = _RANGE.fullmatch(numbers.strip()) if numbered else None
