@@ -153,3 +153,9 @@ def test_only_runs_that_diverged_have_a_last_good_state(finished):
     finished.run("ab2200000000").best_path.touch()
     with pytest.raises(UsageError, match="keeps no last good state"):
         finished.find_model("ab22", LAST_GOOD)
+
+
+def test_a_file_is_no_store(tmp_path):
+    (tmp_path / "afile").write_text("")
+    with pytest.raises(UsageError, match="is a file, and a store of results is a folder"):
+        Store(tmp_path / "afile")
