@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 
 class LipgnnError(Exception):
@@ -77,3 +78,12 @@ def did_you_mean(received: str, valid: Iterable[str]) -> str:
     # A word that goes on where a name ends is near as well: lipschitz and lip.
     near = difflib.get_close_matches(received, names, n=1) or [name for name in names if received.startswith(name)]
     return f"Did you mean {near[0]!r}? " if near else ""
+
+
+@contextlib.contextmanager
+def naming(source: str) -> Iterator[None]:
+    """Whatever value is refused in this context is said to be from there."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{error.message} (from {source})", error.hint) from None

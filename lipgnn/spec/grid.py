@@ -23,7 +23,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lipgnn.errors import UsageError, unknown_name
+from lipgnn.errors import UsageError, naming, unknown_name
 from lipgnn.spec.options import shown
 from lipgnn.spec.run import FIELDS, RunSpec, parse_value
 from lipgnn.spec.sources import resolve
@@ -232,9 +232,13 @@ def read_grid(path: Path) -> Grid:
 
     Raises
     ------
-    UsageError : the file cannot be read, or has other tables or options.
+    UsageError : the file cannot be read, has other tables or options, or has none.
     """
-    return grid_of(read_toml(path, "sweep"), repr(str(path)))
+    grid = grid_of(read_toml(path, "sweep"), repr(str(path)))
+    if not (grid.crossed or grid.paired or grid.fixed):
+        # One run of nothing but defaults is not what anybody writes a file for.
+        raise UsageError(f"The sweep {str(path)!r} has no options.", "Write some: [grid] and, say, layers = [2, 4, 8]")
+    return grid
 
 
 def grid_of(content: Mapping[str, Any], place: str) -> Grid:
@@ -245,14 +249,21 @@ def grid_of(content: Mapping[str, Any], place: str) -> Grid:
     place : where the content stands, for error messages.
     """
     for name, table in content.items():
+        if name in FIELDS:
+            raise UsageError(
+                f"{name} stands in no table of {place}.", "Put it under [grid], or with one value under [fixed]."
+            )
         if name not in TABLES:
             raise unknown_name(f"table in {place}", name, TABLES)
         if not isinstance(table, dict):
             raise UsageError(f"{name!r} in {place} is no table.", f"Write [{name}] on a line of its own.")
-    lists = {
-        name: {key: _as_list(key, value) for key, value in content.get(name, {}).items()} for name in ("grid", "zip")
-    }
-    return Grid(lists["grid"], lists["zip"], content.get("fixed", {}))
+    with naming(place):
+        crossed, paired = (
+            {key: _as_list(key, value) for key, value in content.get(name, {}).items()} for name in ("grid", "zip")
+        )
+        fixed = content.get("fixed", {})
+        known = {key: parse_value(key, value) for key, value in fixed.items() if key in FIELDS}
+    return Grid(crossed, paired, {**fixed, **known})
 
 
 def _check_count(count: int, what: str) -> None:
