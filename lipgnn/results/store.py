@@ -23,6 +23,7 @@ from lipgnn.spec.run import FIELDS
 # The states of a run that have a model file: of the selected epoch, and before it diverged.
 BEST, LAST_GOOD = "best", "last-good"
 STATES = (BEST, LAST_GOOD)
+MODEL_SUFFIX = ".safetensors"
 
 
 class Store:
@@ -84,6 +85,8 @@ class Store:
             raise UsageError(
                 f"Run {reference!r} is ambiguous: {', '.join(matches[:10])}.", "Give more digits of the id."
             )
+        if reference.endswith(MODEL_SUFFIX):
+            raise UsageError(f"There is no file {reference!r}.", "Give a saved model that is there, or a run.")
         raise UsageError(
             f"No run {reference!r} in {str(self.runs_path)!r}.",
             f"Runs there: {', '.join(known[:10]) or 'none'}{' …' if len(known) > 10 else ''}.",
