@@ -47,6 +47,7 @@ def complete_runs(ctx: click.Context, param: click.Parameter, incomplete: str) -
     items = []
     for run in reversed(runs):
         words = f"{run['dataset']}, {run['model']}, {run['layers']} layers, norm {run['norm']}, {run['status']}"
+        words = words if run["dataset"] is not None else run["status"]
         names = [run["run_id"], *([run["name"]] if run["name"] else [])]
         items += [CompletionItem(name, help=words) for name in names if name.startswith(incomplete)]
     return items or [CompletionItem(incomplete, type="file")]

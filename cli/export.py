@@ -28,13 +28,14 @@ Examples:
     required=True,
     type=click.Path(path_type=Path),
     metavar="FOLDER",
-    help="Write into this folder, which is new or empty.",
+    help="Write into this folder, which is new or empty, or holds this model already.",
 )
+@click.option("--force", is_flag=True, help="Replace another model that the folder holds.")
 @device_option
 @results_option
 @json_option
 @debug_option
-def command(model: str, folder: Path, device: str, results: Path, as_json: bool) -> int:
+def command(model: str, folder: Path, force: bool, device: str, results: Path, as_json: bool) -> int:
     """Write a model with all that others need to use it.
 
     The folder holds the weights (safetensors), every option of the run (spec.toml), a model card (README.md) with data,
@@ -47,7 +48,7 @@ def command(model: str, folder: Path, device: str, results: Path, as_json: bool)
 
     from lipgnn.export import export
 
-    files = export(store, model, folder, device=device)
+    files = export(store, model, folder, device=device, force=force)
     if as_json:
         console.print_json({what: str(path) for what, path in files.items()})
     else:

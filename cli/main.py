@@ -96,11 +96,7 @@ def run(arguments: list[str]) -> int:
                 raise UsageError(f"An argument has a NUL character: {word!r}.", "No path and no name has one.")
         return program.main(arguments, prog_name="lipgnn", standalone_mode=False) or 0
     except Interrupted as stopped:
-        from cli.console import note, print_next
-
-        note(stopped.message)
-        # --force would throw away what was just saved.
-        print_next(shlex.join(["lipgnn", *(word for word in arguments if word != "--force")]))
+        _say_resumed(stopped.message, arguments)
         return stopped.exit_code
     except LipgnnError as error:
         return _report(error, arguments)
@@ -108,7 +104,7 @@ def run(arguments: list[str]) -> int:
         error.show()
         return error.exit_code
     except (KeyboardInterrupt, click.Abort):
-        click.echo("Interrupted.", err=True)
+        _say_interrupted(arguments)
         return Interrupted.exit_code
     except OSError as error:
         return _report(_of_system(error), arguments)
@@ -119,6 +115,22 @@ def run(arguments: list[str]) -> int:
         )
         wrapped.__cause__ = error
         return _report(wrapped, arguments)
+
+
+def _say_interrupted(arguments: list[str]) -> None:
+    """What a second Ctrl-C leaves behind; a command may be ended before it could say anything itself."""
+    if arguments[:1] in (["train"], ["sweep"]):
+        _say_resumed("Interrupted. What was begun goes on from its last checkpoint.", arguments)
+    else:
+        click.echo("Interrupted.", err=True)
+
+
+def _say_resumed(sentence: str, arguments: list[str]) -> None:
+    from cli.console import note, print_next
+
+    note(sentence)
+    # --force would throw away what was just saved.
+    print_next(shlex.join(["lipgnn", *(word for word in arguments if word != "--force")]))
 
 
 def _of_system(error: OSError) -> LipgnnError:

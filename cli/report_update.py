@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from cli import console
 from lipgnn.errors import UsageError
 from lipgnn.files import write_atomic
+from lipgnn.words import counted
 
 # The parameters of `report` that a command in a page may have: those that choose what is printed. A page may come from
 # anybody, so none of them writes.
@@ -46,7 +47,7 @@ def update_page(ctx: click.Context, path: Path) -> int:
     after, tables = update_tables(before, lambda words: _print(ctx.command, words))
     if after != before:
         write_atomic(path, after.encode())
-    console.note(f"{tables} table(s) in {str(path)!r}: {'as printed' if after == before else 'printed anew'}.")
+    console.note(f"{counted(tables, 'table')} in {str(path)!r}: {'as printed' if after == before else 'printed anew'}.")
     return 0
 
 

@@ -11,6 +11,7 @@ from cli.sweep_view import differing
 from lipgnn.spec.grid import as_ranges
 from lipgnn.sweep.plan import DIVERGED, DONE, FAILED, STATES, Plan, PlannedRun
 from lipgnn.sweep.time_left import duration
+from lipgnn.words import counted
 
 
 def show_plan(plan: Plan, others: Mapping[str, Plan], *, as_json: bool) -> None:
@@ -90,7 +91,7 @@ def _sums(plan: Plan) -> dict[str, Any]:
 def _told(plan: Plan) -> str:
     told = _counted(plan)
     total = _duration(plan.seconds, rough=plan.rough)
-    text = f"{len(plan.runs)} runs: {told}. {len(plan.to_run)} would run, one after the other in {total}"
+    text = f"{counted(len(plan.runs), 'run')}: {told}. {len(plan.to_run)} would run, one after the other in {total}"
     if plan.seconds is not None and plan.unknown:
         text += f", without {plan.unknown} of which nothing is known"
     return f"{text} (~: scaled from runs of another shape)." if plan.rough else f"{text}."

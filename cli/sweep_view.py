@@ -18,6 +18,7 @@ from lipgnn.sweep.engines.events import Ended, Event, Progress
 from lipgnn.sweep.plan import Plan, PlannedRun
 from lipgnn.sweep.run import Summary
 from lipgnn.sweep.time_left import TimeLeft, duration
+from lipgnn.words import counted
 
 STOPPING = (
     "Stopping: no further run begins, and those under way end after their epoch and are saved. "
@@ -106,6 +107,12 @@ class SweepView:
             console.note(f"{progress} {event.status}  {label}: {event.reason}")
 
 
+def without_option(words: Sequence[str], option: str) -> list[str]:
+    """The words of a command without an option and its value, which may be one word or two."""
+    before = ["", *words]
+    return [w for w, last in zip(words, before, strict=False) if option not in (w, last, w.partition("=")[0])]
+
+
 def show_summary(summary: Summary, results: Path, choice: Choice | None) -> None:
     """The closing panel, and what to type next."""
     facts = [
@@ -120,11 +127,16 @@ def show_summary(summary: Summary, results: Path, choice: Choice | None) -> None
     if rows:
         facts.append(("archived", f"{path}, {rows} rows"))
     console.print_panel("Sweep", facts, good=not summary.failed and not summary.interrupted)
-    again = shlex.join(["lipgnn", *(word for word in sys.argv[1:] if word != "--force")])
+    words = [word for word in sys.argv[1:] if word != "--force"]
+    again = shlex.join(["lipgnn", *words])
     if summary.interrupted:
         console.note(STOPPED)
         console.print_next(again)
     elif summary.failed:
+        if summary.timed_out:
+            late = counted(summary.timed_out, "run")
+            console.note(f"{late} took longer than --timeout allows; give more seconds, or none as below.")
+            again = shlex.join(["lipgnn", *without_option(words, "--timeout")])
         console.print_next(f"{again} --retry failed")
     else:
         own = choice.words() if rows else ["--sweep", LAST]

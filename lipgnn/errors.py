@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 
 
 class LipgnnError(Exception):
@@ -66,7 +67,23 @@ def unknown_name(kind: str, received: str, valid: Iterable[str]) -> UsageError:
     valid : every name that would have been accepted.
     """
     names, received = list(valid), str(received)
+    return UsageError(f"Unknown {kind} {received!r}.", f"{did_you_mean(received, names)}Valid: {', '.join(names)}.")
+
+
+def did_you_mean(received: str, valid: Iterable[str]) -> str:
+    """The question whether another name was meant, for the beginning of a hint; empty where none is near."""
+    names = list(valid)
+    if received in names:
+        return ""
     # A word that goes on where a name ends is near as well: lipschitz and lip.
     near = difflib.get_close_matches(received, names, n=1) or [name for name in names if received.startswith(name)]
-    hint = f"Did you mean {near[0]!r}? " if near else ""
-    return UsageError(f"Unknown {kind} {received!r}.", f"{hint}Valid: {', '.join(names)}.")
+    return f"Did you mean {near[0]!r}? " if near else ""
+
+
+@contextlib.contextmanager
+def naming(source: str) -> Iterator[None]:
+    """Whatever value is refused in this context is said to be from there."""
+    try:
+        yield
+    except UsageError as error:
+        raise UsageError(f"{error.message} (from {source})", error.hint) from None

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import contextlib
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import torch
 
 from lipgnn.datasets import Dataset, prepare
-from lipgnn.errors import DataError
+from lipgnn.errors import DataError, UsageError
 from lipgnn.measures.features import attention_entropy
 from lipgnn.nn.contract import attended
 from lipgnn.nn.spread import spread_of
@@ -115,7 +117,8 @@ def data_for(saved: SavedModel, dataset: str | None = None, split: str | None = 
     UsageError : an unknown name or split.
     """
     spec = saved.spec
-    data = load(dataset or spec.dataset, split=split or spec.split, missing=spec.missing, features=spec.features)
+    with contextlib.nullcontext() if dataset or split else _own_data(spec.dataset):
+        data = load(dataset or spec.dataset, split=split or spec.split, missing=spec.missing, features=spec.features)
     if dataset is None and split is None and data.fingerprint != saved.fingerprint:
         raise DataError(
             f"Data set {spec.dataset!r} has fingerprint {data.fingerprint}, but the model was trained on "
@@ -123,6 +126,18 @@ def data_for(saved: SavedModel, dataset: str | None = None, split: str | None = 
             f"To evaluate on it all the same, say so: --dataset {spec.dataset}",
         )
     return at_scale_of(saved, data)
+
+
+@contextlib.contextmanager
+def _own_data(name: str) -> Iterator[None]:
+    """Nobody typed the name of this data, so that it is unknown is no wrong use."""
+    try:
+        yield
+    except UsageError as error:
+        raise DataError(
+            f"The model was trained on {name!r}, which is not here as it was: {error.message}",
+            "Set LIPGNN_DATA to the folder that has it, or choose other data with --dataset.",
+        ) from error
 
 
 def at_scale_of(saved: SavedModel, data: TaskData) -> TaskData:

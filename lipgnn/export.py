@@ -34,8 +34,8 @@ class Seeds:
     high: float | None
 
 
-def export(store: Store, reference: str, folder: Path, *, device: str = "auto") -> dict[str, Path]:
-    """Write the model of a run, or a model file, into a new or empty folder.
+def export(store: Store, reference: str, folder: Path, *, device: str = "auto", force: bool = False) -> dict[str, Path]:
+    """Write the model of a run, or a model file, into a folder that is new or empty, or holds this very model.
 
     The model is evaluated on its own data before, as far as that is at hand, so that the card says no score that the
     file does not have.
@@ -43,6 +43,7 @@ def export(store: Store, reference: str, folder: Path, *, device: str = "auto") 
     Parameters
     ----------
     reference : a run (see `Store.find`) or a model file.
+    force : another model that was exported into the folder is replaced.
 
     Returns
     -------
@@ -50,17 +51,20 @@ def export(store: Store, reference: str, folder: Path, *, device: str = "auto") 
 
     Raises
     ------
-    UsageError : there is no such run, or the folder has other files in it or cannot be written to.
+    UsageError : there is no such run, or the folder has other files or another model in it, or cannot be written to.
     DataError : the run has no model, or the file is none.
     """
     path = store.find_model(reference)
     saved = load_model(path)
     files = {"model": MODEL, "spec": SPEC, "card": CARD, "example": EXAMPLE}
     _check_folder(folder, set(files.values()))
+    content = path.read_bytes()
+    if not force:
+        _check_same_model(folder, set(files.values()), content)
     scores = _scores(saved, device)
     result = Run(path.parent).result() if path.name == "best.safetensors" else None
     contents = {
-        "model": path.read_bytes(),
+        "model": content,
         "spec": _spec(saved.spec).encode(),
         "card": card(saved, scores, _seeds(store, saved, result), result).encode(),
         "example": example(saved).encode(),
@@ -76,6 +80,17 @@ def _check_folder(folder: Path, own: set[str]) -> None:
     if folder.is_dir() and (others := sorted(path.name for path in folder.iterdir() if path.name not in own)):
         raise UsageError(f"Folder {str(folder)!r} has other files in it, {others[0]!r} for one.", "Name a new folder.")
     ensure_writable(folder, "Name another folder.")
+
+
+def _check_same_model(folder: Path, own: set[str], content: bytes) -> None:
+    """Refuse to write over files of the names of an export, unless they are of the same model."""
+    there = sorted(name for name in own if (folder / name).exists())
+    if there and not ((folder / MODEL).is_file() and (folder / MODEL).read_bytes() == content):
+        what = "another model" if MODEL in there else f"{there[0]!r} of something else"
+        raise UsageError(
+            f"Folder {str(folder)!r} has {what} in it.",
+            "Name a new folder, or replace what is there with --force (in Python, force=True).",
+        )
 
 
 def _scores(saved: SavedModel, device: str) -> dict[str, Any] | None:

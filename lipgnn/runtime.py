@@ -19,6 +19,7 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 from lipgnn.errors import EnvironmentBroken, unknown_name
+from lipgnn.words import counted
 
 if TYPE_CHECKING:
     import torch
@@ -129,7 +130,7 @@ def cuda_obstacle(index: int = 0) -> str | None:
     if not torch.cuda.is_available():
         return "torch finds no CUDA device"
     if index >= torch.cuda.device_count():
-        return f"torch finds only {torch.cuda.device_count()} CUDA device(s)"
+        return f"torch finds only {counted(torch.cuda.device_count(), 'CUDA device')}"
     dgl = _import("dgl")
     try:
         dgl.graph(([0], [0])).to(torch.device("cuda", index))

@@ -57,7 +57,7 @@ def test_toys_are_swept_by_child_processes_and_reported(plugged, tmp_path):
     grid = ("--dataset", "planted,degrees:40", "--model", "gat,mean", "--norm", "none,halved", "--seeds", "0-1")
     plan = plugged("sweep", *grid, *SMALL, "--dry-run").stderr
     # The layer has no attention, so the score norm is left out of its runs.
-    assert "4 combination(s) left out" in plan + plugged("sweep", *grid, *SMALL, "--dry-run").stdout
+    assert "4 combinations are left out" in plan + plugged("sweep", *grid, *SMALL, "--dry-run").stdout
     swept = json.loads(plugged("sweep", *grid, *SMALL, "--jobs", 2, "--json", "-q").stdout)
     assert (swept["planned"], swept["done"], swept["failed"]) == (12, 12, 0)
     table = json.loads(plugged("report", "--rows", "model,norm", "--cols", "dataset", "--json").stdout)

@@ -13,6 +13,7 @@ from click.core import ParameterSource
 from cli import console
 from cli.outputs import OutputFile
 from lipgnn.files import ensure_writable, write_atomic
+from lipgnn.words import counted
 
 if TYPE_CHECKING:
     from lipgnn.bench.measurements import Measurement, Report
@@ -101,7 +102,7 @@ def title(first: Measurement) -> str:
         words[0] += f", {depth}{first.heads} heads, width {first.width}"
         words[0] += f", on {first.graph} ({first.nodes} nodes, {first.edges} edges)"
     words += [f"medians of {first.repeats}"] if first.repeats > 1 else []
-    words += [f"{first.threads} thread(s)"] if first.threads else []
+    words += [counted(first.threads, "thread")] if first.threads else []
     return "; ".join(words)
 
 

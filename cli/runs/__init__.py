@@ -7,8 +7,8 @@ from pathlib import Path
 import click
 
 from cli import console
-from cli.options import debug_option, json_option, results_option, results_words
-from cli.runs.listing import print_runs
+from cli.options import RESULTS, debug_option, json_option, results_option, results_words
+from cli.runs.listing import conditions_words, print_runs
 from cli.runs.remove import remove
 from cli.runs.show import show
 from cli.runs.tag import tag
@@ -16,6 +16,7 @@ from lipgnn.errors import UsageError
 from lipgnn.results.listing import choose_runs, list_runs
 from lipgnn.results.store import Store
 
+NO_RUNS = "No run is listed. Train one: lipgnn train --layers 10 --norm lip"
 EPILOG = """\b
 Examples:
   lipgnn runs
@@ -62,8 +63,13 @@ def command(
                 f"Put them behind it: lipgnn runs {ctx.invoked_subcommand} …",
             )
         return None
-    runs = choose_runs(list_runs(Store(results)), where=where, tags=tags, sort=sort)[-(limit or 0) :]
-    print_runs(runs, as_json=as_json)
+    if results != RESULTS and not results.exists():
+        # The usual one is made by the first run.
+        raise UsageError(f"There is no folder {str(results)!r}.", "Choose one with --results (or LIPGNN_RESULTS).")
+    there = list_runs(Store(results))
+    runs = choose_runs(there, where=where, tags=tags, sort=sort)[-(limit or 0) :]
+    nothing = f"None of {len(there)} runs has {conditions_words(where, tags)}." if there else NO_RUNS
+    print_runs(runs, nothing=nothing, as_json=as_json)
     if runs and not as_json:
         console.print_next(" ".join(["lipgnn runs show", runs[-1]["run_id"], *results_words(results)]))
     return 0

@@ -9,8 +9,8 @@ import click
 from cli import console
 from cli.completion import complete_runs
 from cli.options import debug_option, results_option
-from cli.runs.listing import print_runs
-from lipgnn.errors import UsageError
+from cli.runs.listing import conditions_words, print_runs
+from lipgnn.errors import DataError, UsageError
 from lipgnn.results.listing import choose_runs, list_runs
 from lipgnn.results.store import Store
 
@@ -30,10 +30,14 @@ def remove(references: tuple[str, ...], where: tuple[str, ...], dry_run: bool, r
     wanted = {store.find(reference).id for reference in references}
     chosen = choose_runs(known, where=where) if where else [run for run in known if run["run_id"] in wanted]
     if dry_run or not chosen:
-        print_runs(chosen, as_json=False)
+        nothing = f"no run has {conditions_words(where)}" if where else f"no such run is in {str(results)!r}"
+        print_runs(chosen, nothing=f"Nothing was removed: {nothing}.", as_json=False)
         return 0
     for row in chosen:
         store.remove(row["run_id"])
         console.note(f"Removed: run {row['run_id']}")
-    store.rebuild_csv()
+    try:
+        store.rebuild_csv()
+    except DataError as error:
+        console.note(f"Note: {store.csv_path} is as it was before: {error.message} {error.hint or ''}")
     return 0

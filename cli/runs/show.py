@@ -13,7 +13,7 @@ from cli import console
 from cli.completion import complete_runs
 from cli.options import debug_option, json_option, results_option, results_words
 from lipgnn.results.columns import RESULT_FIELDS, Row
-from lipgnn.results.listing import list_runs
+from lipgnn.results.listing import ENDED, damage_of, list_runs
 from lipgnn.results.run import Run
 from lipgnn.results.store import Store
 from lipgnn.spec.run import FIELDS, RunSpec
@@ -36,15 +36,22 @@ def show(reference: str, results: Path, as_json: bool) -> int:
     if as_json:
         console.print_json({**row, "failure": reason, "folder": str(run.path)})
         return 0
-    spec = RunSpec.from_mapping({name: row[name] for name in FIELDS})
+    # Of a run that failed before its options were written, or whose files are damaged, no command is known.
+    spec = RunSpec.from_mapping({name: row[name] for name in FIELDS}) if row["dataset"] is not None else None
     title = f"Run {run.id}" + (f", called {row['name']}" if row["name"] else "")
-    facts = [("command", command_for(spec)), ("state", row["status"]), *([("failed", reason)] if reason else [])]
-    facts += [(name, console.cell(_known(row, name))) for name in (*RESULT_FIELDS[2:-1], "tags", "changed")]
+    facts = [("command", command_for(spec))] if spec else []
+    facts += [("state", row["status"]), *([("reason", reason)] if reason else [])]
+    shown = (name for name in (*RESULT_FIELDS[2:], "tags", "changed") if name != "command")
+    facts += [(name, console.cell(_known(row, name))) for name in shown]
     facts = [(name, text) for name, text in facts if text != console.DASH]
     console.print_panel(title, [*facts, ("folder", str(run.path))], good=reason is None)
     words = results_words(results)
-    finished = row["status"] in ("done", "diverged")
-    console.print_next(shlex.join(["lipgnn", "evaluate", run.id, *words]) if finished else command_for(spec, *words))
+    if row["status"] in ENDED:
+        console.print_next(shlex.join(["lipgnn", "evaluate", run.id, *words]))
+    elif spec:
+        console.print_next(command_for(spec, *words))
+    else:
+        console.print_next(shlex.join(["lipgnn", "runs", "rm", run.id, *words]))
     return 0
 
 
@@ -53,7 +60,9 @@ def _known(row: Row, name: str) -> Any:
 
 
 def _reason(run: Run) -> str | None:
-    """Why the last attempt at a run failed; None where it did not."""
+    """What is wrong with the files of a run, or why its last attempt failed; None where nothing is."""
+    if (damage := damage_of(run)) is not None:
+        return damage
     if not run.failure_path.exists() or run.result_path.exists():
         return None
     try:

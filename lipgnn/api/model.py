@@ -117,11 +117,11 @@ class Model:
             data = prepared_to_predict(self._saved, asked) if own else data_to_predict(self._saved, asked)
         return predict(self._saved, data, choose_device(device)[0], batch_size=batch_size, certify=certify)
 
-    def export(self, folder: Place, *, results: Place | None = None) -> dict[str, Path]:
+    def export(self, folder: Place, *, results: Place | None = None, force: bool = False) -> dict[str, Path]:
         """Write a folder to hand on: weights, options, a model card and an example (see `lipgnn.export.export`)."""
         from lipgnn.export import export
 
-        return export(store_at(results), os.fspath(self.path), Path(folder))
+        return export(store_at(results), os.fspath(self.path), Path(folder), force=force)
 
     def _facts(self) -> list[tuple[str, Any]]:
         spec = self.spec

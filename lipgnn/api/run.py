@@ -161,12 +161,12 @@ class Run:
 
         return diagnose(self, data, **further)
 
-    def export(self, folder: Place) -> dict[str, Path]:
+    def export(self, folder: Place, *, force: bool = False) -> dict[str, Path]:
         """Write a folder to hand on: weights, options, a model card and an example (see `lipgnn.export.export`)."""
         from lipgnn.export import export
         from lipgnn.results.store import Store
 
-        return export(Store(self.path.parent.parent), os.fspath(self.path), Path(folder))
+        return export(Store(self.path.parent.parent), os.fspath(self.path), Path(folder), force=force)
 
     def figure(self) -> Figure:
         """The course of the training: losses and scores by epoch, as a figure of matplotlib."""

@@ -149,5 +149,5 @@ def _array(run: Row, recording: Mapping[str, np.ndarray] | None, value: str) -> 
         return recording[value]
     raise UsageError(
         f"Run {run['run_id']} {problem}.",
-        f"Give the store it is in, or compute it anew with --record {record} --force.",
+        f"Give the store it is in, or compute it anew: {run['command']} --record {record} --force",
     )

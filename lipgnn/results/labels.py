@@ -13,6 +13,7 @@ from pathlib import Path
 
 from lipgnn.errors import DataError, UsageError
 from lipgnn.files import to_json, write_atomic
+from lipgnn.words import unreadable
 
 FILE = "labels.json"
 _LABEL = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,63}")
@@ -68,7 +69,9 @@ def read_labels(folder: Path) -> Labels:
     except FileNotFoundError:
         return Labels()
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise DataError(f"Cannot read the labels in {str(path)!r}: {error!r}.", "Remove that file.") from error
+        raise DataError(
+            f"Cannot read the labels in {str(path)!r}: {unreadable(error)}.", "Remove that file."
+        ) from error
     return Labels(name, tuple(tags))
 
 

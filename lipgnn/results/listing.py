@@ -9,14 +9,17 @@ from pathlib import Path
 
 from lipgnn.errors import DataError, unknown_name
 from lipgnn.results.columns import COLUMNS, OPTIONAL, Row
-from lipgnn.results.conditions import is_meant, split_condition
+from lipgnn.results.conditions import find_value, is_meant, split_condition
 from lipgnn.results.labels import FILE, read_labels
 from lipgnn.results.run import CLAIM, Run
-from lipgnn.results.store import Store
+from lipgnn.results.store import Store, row_of
 from lipgnn.spec.run import FIELDS
+from lipgnn.words import unreadable
 
-# The states of runs that have no result.
-RUNNING, FAILED, UNFINISHED = "running", "failed", "unfinished"
+# The states of runs that have a result, and of those that have none that can be read.
+ENDED = ("done", "diverged")
+RUNNING, FAILED, UNFINISHED, DAMAGED = "running", "failed", "unfinished", "damaged"
+_STATES = (*ENDED, RUNNING, FAILED, UNFINISHED, DAMAGED)
 # What a listed run has beside the columns of results.
 LISTED = (*COLUMNS, "name", "tags", "changed")
 
@@ -26,20 +29,18 @@ def list_runs(store: Store) -> list[Row]:
 
     Returns
     -------
-    rows with the keys of LISTED: for a run without a result its options and how far it came; `status` is then running,
-    failed or unfinished. `changed` is a time in UTC, as text that sorts.
+    rows with the keys of LISTED: for a run without a result its options, as far as they are known, and how far it came;
+    `status` is then running, failed, unfinished, or damaged where a file of it cannot be read. `changed` is a time in
+    UTC, as text that sorts.
 
     Raises
     ------
-    DataError : the files of a run are damaged.
+    DataError : the labels of a run are damaged.
     """
-    finished = {row["run_id"]: row for row in store.finished()}
     rows = []
-    for spec in store.runs_path.glob("*/spec.json"):
-        run = Run(spec.parent)
+    for run in store.runs():
         labels = read_labels(run.path)
-        own = finished.get(run.id) or _without_result(run)
-        rows.append({**own, "name": labels.name, "tags": labels.tags, "changed": _changed(run.path)})
+        rows.append({**_row(run), "name": labels.name, "tags": labels.tags, "changed": _changed(run.path)})
     return sorted(rows, key=lambda row: (row["changed"], row["run_id"]))
 
 
@@ -56,11 +57,14 @@ def choose_runs(
 
     Raises
     ------
-    UsageError : an unknown field, or a condition that is none.
+    UsageError : an unknown field, a condition that is none, or a value that no run has and that is no state of one.
     """
     chosen = list(runs)
     for condition in where:
         key, texts = split_condition(condition, LISTED)
+        present = {run[key] for run in runs} | set(_STATES if key == "status" else ())
+        for text in texts if runs else ():
+            find_value(key, text, present)
         chosen = [run for run in chosen if any(is_meant(key, text, run[key]) for text in texts)]
     chosen = [run for run in chosen if set(tags) <= set(run["tags"])]
     if sort is not None:
@@ -73,19 +77,46 @@ def choose_runs(
     return chosen
 
 
-def _without_result(run: Run) -> Row:
+def damage_of(run: Run) -> str | None:
+    """What is wrong with the files of a run; None where nothing is."""
     try:
-        spec = json.loads(run.spec_path.read_bytes())["spec"]
-        options = {name: spec.get(name, OPTIONAL.get(name)) for name in FIELDS}
-    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
-        raise DataError(
-            f"Cannot read {str(run.spec_path)!r}: {error!r}.", "Remove the folder of that run, which is damaged."
-        ) from error
+        _read(run)
+    except DataError as error:
+        return error.message
+    return None
+
+
+def _row(run: Run) -> Row:
+    try:
+        return _read(run)
+    except DataError:
+        return {**dict.fromkeys(COLUMNS), "run_id": run.id, "status": DAMAGED}
+
+
+def _read(run: Run) -> Row:
+    return row_of(run.result_path) if run.result_path.exists() else _without_result(run)
+
+
+def _without_result(run: Run) -> Row:
     log = run.read_log()
     last = log[-1] if log else {}
     status = FAILED if run.failure_path.exists() else RUNNING if (run.path / CLAIM).exists() else UNFINISHED
     own = {"run_id": run.id, "status": status, "epochs_run": last.get("epoch", 0), "val_score": last.get("val_score")}
-    return {**dict.fromkeys(COLUMNS), **options, **own}
+    return {**dict.fromkeys(COLUMNS), **_options(run), **own}
+
+
+def _options(run: Run) -> Row:
+    """The options of a run; none of one that failed before they were written."""
+    try:
+        spec = json.loads(run.spec_path.read_bytes())["spec"]
+        return {name: spec.get(name, OPTIONAL.get(name)) for name in FIELDS}
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise DataError(
+            f"Cannot read {str(run.spec_path)!r}: {unreadable(error)}.",
+            "Remove the folder of that run, which is damaged.",
+        ) from error
 
 
 def _changed(folder: Path) -> str:

@@ -144,5 +144,5 @@ def _unusable(path: Path, reason: str) -> DataError:
     record = next((record for record in RECORDS if record in path.name), "gradients")
     return DataError(
         f"Cannot use the recorded arrays in {str(path)!r}: {reason}.",
-        f"Record them anew with --record {record} --force.",
+        f"Record them anew: give the train command of the run with --record {record} --force.",
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -80,12 +81,12 @@ def read_results(sources: Iterable[Path]) -> Results:
     sources = list(sources)
     stores, files, notes, seen, differences = [], [], [], {}, []
     for source in sources:
-        store = Store(source)
-        if store.runs_path.is_dir():
+        store = None if os.path.isfile(source) else Store(source)
+        if store and store.runs_path.is_dir():
             stores.append(store)
             found = _from_store(store)
         else:
-            path = store.csv_path if source.is_dir() else source
+            path = store.csv_path if store and source.is_dir() else source
             files.append(path)
             found = _from_csv(path, notes)
         for place, row in found:

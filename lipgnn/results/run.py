@@ -27,6 +27,7 @@ from lipgnn.files import append, create_once, ensure_writable, remove, remove_le
 from lipgnn.results.claims import Claim
 from lipgnn.results.columns import checked
 from lipgnn.spec.run import RunSpec
+from lipgnn.words import unreadable
 
 SCHEMA = 1
 CLAIM = "claim"
@@ -49,6 +50,10 @@ class Run:
         self.spec_path = path / "spec.json"
         self._claim: Claim | None = None
 
+    def exists(self) -> bool:
+        """Whether something was written of a run, however it went on."""
+        return any(path.exists() for path in (self.spec_path, self.result_path, self.failure_path))
+
     def recording_path(self, record: str) -> Path:
         """The arrays of one of RECORDS (see `lipgnn.results.recordings`)."""
         return self.path / f"{record}.safetensors"
@@ -59,6 +64,11 @@ class Run:
         self.check_claim()
         # Who claims the run, or notes that a worker of his died, need not hold it.
         remove_leftovers(self.path, others_write=(CLAIM, self.failure_path.name))
+        self.note_spec(spec, fingerprint)
+
+    def note_spec(self, spec: RunSpec, fingerprint: str) -> None:
+        """Say in the directory what is computed; also for a run that failed before it could begin."""
+        self._make_folder()
         content = {"schema": SCHEMA, "run_id": self.id, "fingerprint": fingerprint, "spec": spec.to_dict()}
         create_once(self.spec_path, to_json(content))
 
@@ -194,7 +204,7 @@ def read_result(path: Path) -> dict[str, Any]:
     try:
         content = json.loads(path.read_bytes())
     except (OSError, ValueError, RecursionError) as error:
-        raise DataError(f"Cannot read {str(path)!r}: {error}.", hint) from error
+        raise DataError(f"Cannot read {str(path)!r}: {unreadable(error)}.", hint) from error
     schema = content.get("schema") if isinstance(content, dict) else None
     if schema is None:
         raise DataError(f"{str(path)!r} is no result of a run: it names no schema.", hint)

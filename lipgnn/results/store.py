@@ -23,6 +23,7 @@ from lipgnn.spec.run import FIELDS
 # The states of a run that have a model file: of the selected epoch, and before it diverged.
 BEST, LAST_GOOD = "best", "last-good"
 STATES = (BEST, LAST_GOOD)
+MODEL_SUFFIX = ".safetensors"
 
 
 class Store:
@@ -45,6 +46,11 @@ class Store:
                 f"Cannot look for results in {str(root)[:300]!r}: {reason}.",
                 "Choose another folder with --results (or LIPGNN_RESULTS).",
             ) from error
+        if os.path.isfile(root):
+            raise UsageError(
+                f"{str(root)!r} is a file, and a store of results is a folder.",
+                "Choose a folder with --results (or LIPGNN_RESULTS).",
+            )
         self.root = root
         self.runs_path = root / "runs"
         self.csv_path = root / "results.csv"
@@ -71,7 +77,7 @@ class Store:
             return Run(Path(reference))
         if (named := find_named(self.runs_path, reference)) is not None:
             return self.run(named.name)
-        known = sorted(path.name for path in self.runs_path.glob("*") if (path / "spec.json").exists())
+        known = [run.id for run in self.runs()]
         matches = [name for name in known if re.fullmatch(r"[0-9a-f]+", reference) and name.startswith(reference)]
         if len(matches) == 1:
             return self.run(matches[0])
@@ -79,6 +85,8 @@ class Store:
             raise UsageError(
                 f"Run {reference!r} is ambiguous: {', '.join(matches[:10])}.", "Give more digits of the id."
             )
+        if reference.endswith(MODEL_SUFFIX):
+            raise UsageError(f"There is no file {reference!r}.", "Give a saved model that is there, or a run.")
         raise UsageError(
             f"No run {reference!r} in {str(self.runs_path)!r}.",
             f"Runs there: {', '.join(known[:10]) or 'none'}{' …' if len(known) > 10 else ''}.",
@@ -123,6 +131,11 @@ class Store:
             run.clear()
         os.rmdir(run.path)
 
+    def runs(self) -> list[Run]:
+        """All runs that were begun, ended or failed, ordered by id; their files are not read."""
+        found = (Run(path) for path in sorted(self.runs_path.glob("*"), key=str))
+        return [run for run in found if run.exists()]
+
     def failed(self) -> list[str]:
         """Ids of the runs whose last attempt failed; some may have a result by now."""
         return [path.parent.name for path in self.runs_path.glob("*/failure.json")]
@@ -134,13 +147,7 @@ class Store:
     def finished(self) -> Iterator[dict[str, Any]]:
         """The results of finished runs, one by one: dictionaries with the keys of COLUMNS, ordered by run id."""
         for path in sorted(self.runs_path.glob("*/result.json"), key=str):
-            result = read_result(path)
-            if result.get("run_id") != path.parent.name or not RUN_ID.fullmatch(path.parent.name):
-                raise DataError(
-                    f"{str(path)!r} is of run {result.get('run_id')!r}; the folder of a run has its id for a name.",
-                    "Remove that folder, or give it the name it had.",
-                )
-            yield {name: result[name] for name in COLUMNS}
+            yield row_of(path)
 
     def results(self) -> list[dict[str, Any]]:
         """The results of all finished runs, ordered by their specifications."""
@@ -151,6 +158,22 @@ class Store:
         """Write results.csv anew from the result files."""
         remove_leftovers(self.root)
         write_atomic(self.csv_path, to_csv(self.results()))
+
+
+def row_of(path: Path) -> dict[str, Any]:
+    """The content of a result file, with the keys of COLUMNS.
+
+    Raises
+    ------
+    DataError : it is damaged, or of another run than the folder it is in.
+    """
+    result = read_result(path)
+    if result.get("run_id") != path.parent.name or not RUN_ID.fullmatch(path.parent.name):
+        raise DataError(
+            f"{str(path)!r} is of run {result.get('run_id')!r}; the folder of a run has its id for a name.",
+            "Remove that folder, or give it the name it had.",
+        )
+    return {name: result[name] for name in COLUMNS}
 
 
 def _without_model(run: Run, *, diverged: bool) -> DataError:

@@ -14,6 +14,7 @@ from pathlib import Path
 from lipgnn.errors import DataError, UsageError, unknown_name
 from lipgnn.files import ensure_writable, to_json, write_atomic
 from lipgnn.results.labels import check_label
+from lipgnn.words import unreadable
 
 SCHEMA = 1
 # In the place of a name: the sweep that began last.
@@ -109,5 +110,5 @@ def _read(path: Path) -> Sweep:
         if content["schema"] != SCHEMA or not all(isinstance(text, str) for text in (began, *runs)):
             raise ValueError(f"it is not of schema version {SCHEMA}")
     except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-        raise DataError(f"Cannot read the sweep in {str(path)!r}: {error!r}.", "Remove that file.") from error
+        raise DataError(f"Cannot read the sweep in {str(path)!r}: {unreadable(error)}.", "Remove that file.") from error
     return Sweep(path.stem, began, tuple(runs))

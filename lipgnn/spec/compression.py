@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from lipgnn.errors import UsageError
+from lipgnn.errors import UsageError, did_you_mean
 from lipgnn.spec.options import digits
 
 NO_COMPRESSION = "none"
@@ -82,7 +82,7 @@ def parse_compress(text: str) -> Compression | None:
     if not colon or not fits.get(kind, False):
         raise UsageError(
             f"compress must be none, fp16, topk:R, randk:R, qsgd:BITS or powersgd:RANK, got {text!r}.",
-            f"R is a share below 1 or a whole number of coordinates, BITS is 1 to {_MOST_BITS}, RANK is 1 or more: for "
-            "instance topk:0.01.",
+            f"{did_you_mean(kind, (NO_COMPRESSION, HALF, *fits))}R is a share below 1 or a whole number of coordinates"
+            f", BITS is 1 to {_MOST_BITS}, RANK is 1 or more: for instance topk:0.01.",
         )
     return Compression(kind, number)

@@ -23,10 +23,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from lipgnn.errors import UsageError, unknown_name
+from lipgnn.errors import UsageError, naming, unknown_name
+from lipgnn.spec.options import shown
 from lipgnn.spec.run import FIELDS, RunSpec, parse_value
 from lipgnn.spec.sources import resolve
 from lipgnn.spec.toml import read_toml
+from lipgnn.words import counted
 
 TABLES = ("grid", "zip", "fixed")
 MAX_RUNS = 100_000
@@ -132,6 +134,7 @@ def runs_of(
     UsageError : no combination is a run.
     """
     runs: dict[RunSpec, None] = {}
+    # Each value is one that its option takes; what remains is that some do not go together.
     refused: dict[str, int] = {}
     grids = list(grids)
     _check_count(sum(grid.size for grid in grids), "The combinations of the sweep")
@@ -143,7 +146,11 @@ def runs_of(
                 refused[error.message] = refused.get(error.message, 0) + 1
     if not runs:
         raise UsageError(f"No combination of the sweep is a run: {next(iter(refused), 'there is none.')}")
-    return list(runs), [f"{count} combination(s) left out: {message}" for message, count in refused.items()]
+    return list(runs), [_left_out(count, message) for message, count in refused.items()]
+
+
+def _left_out(count: int, message: str) -> str:
+    return f"{counted(count, 'combination')} {'is' if count == 1 else 'are'} left out: {message}"
 
 
 def parse_list(name: str, text: str) -> list[Any]:
@@ -159,6 +166,11 @@ def parse_list(name: str, text: str) -> list[Any]:
         raise unknown_name("option", name, FIELDS)
     values: list[Any] = []
     for item in text.split(","):
+        if not item.strip():
+            raise UsageError(
+                f"{name} has an empty value in {shown(text)}.",
+                "Put one comma between values, and none at the ends.",
+            )
         numbered = FIELDS[name].type == "int" or FIELDS[name].metadata.get("or_number") is int
         kind, colon, numbers = item.strip().partition(":") if _NUMBERED_SPLITS.match(item.strip()) else ("", "", item)
         match = _RANGE.fullmatch(numbers.strip()) if numbered else None
@@ -220,9 +232,13 @@ def read_grid(path: Path) -> Grid:
 
     Raises
     ------
-    UsageError : the file cannot be read, or has other tables or options.
+    UsageError : the file cannot be read, has other tables or options, or has none.
     """
-    return grid_of(read_toml(path, "sweep"), repr(str(path)))
+    grid = grid_of(read_toml(path, "sweep"), repr(str(path)))
+    if not (grid.crossed or grid.paired or grid.fixed):
+        # One run of nothing but defaults is not what anybody writes a file for.
+        raise UsageError(f"The sweep {str(path)!r} has no options.", "Write some: [grid] and, say, layers = [2, 4, 8]")
+    return grid
 
 
 def grid_of(content: Mapping[str, Any], place: str) -> Grid:
@@ -233,14 +249,21 @@ def grid_of(content: Mapping[str, Any], place: str) -> Grid:
     place : where the content stands, for error messages.
     """
     for name, table in content.items():
+        if name in FIELDS:
+            raise UsageError(
+                f"{name} stands in no table of {place}.", "Put it under [grid], or with one value under [fixed]."
+            )
         if name not in TABLES:
             raise unknown_name(f"table in {place}", name, TABLES)
         if not isinstance(table, dict):
             raise UsageError(f"{name!r} in {place} is no table.", f"Write [{name}] on a line of its own.")
-    lists = {
-        name: {key: _as_list(key, value) for key, value in content.get(name, {}).items()} for name in ("grid", "zip")
-    }
-    return Grid(lists["grid"], lists["zip"], content.get("fixed", {}))
+    with naming(place):
+        crossed, paired = (
+            {key: _as_list(key, value) for key, value in content.get(name, {}).items()} for name in ("grid", "zip")
+        )
+        fixed = content.get("fixed", {})
+        known = {key: parse_value(key, value) for key, value in fixed.items() if key in FIELDS}
+    return Grid(crossed, paired, {**fixed, **known})
 
 
 def _check_count(count: int, what: str) -> None:

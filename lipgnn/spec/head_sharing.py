@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from lipgnn.errors import UsageError
+from lipgnn.errors import UsageError, did_you_mean
 
 NO_SHARING = "none"
 COLLAB, MULTI_QUERY, GROUPED = "collab", "mqa", "gqa"
@@ -70,6 +70,7 @@ def parse_head_sharing(text: str) -> HeadSharing | None:
     if not groups:
         raise UsageError(
             f"head_sharing must be none, collab, mqa or gqa:G with a positive whole number G, got {text!r}.",
+            f"{did_you_mean(kind, (NO_SHARING, COLLAB, MULTI_QUERY, GROUPED))}"
             "G is the number of groups of heads that have one key: for instance gqa:2.",
         )
     # One group is one key for all heads, by either name.

@@ -22,8 +22,9 @@ from lipgnn.catalog import (
     SCORE_NORMS,
     SKIPS,
     STACKS,
+    parse_norm,
 )
-from lipgnn.errors import UsageError
+from lipgnn.errors import UsageError, did_you_mean
 from lipgnn.spec.head_sharing import NO_SHARING, parse_head_sharing
 from lipgnn.spec.options import checked, option, shown
 from lipgnn.spec.rules import check_network, check_recomputation
@@ -33,6 +34,17 @@ _NETWORK, _DEPTH, _COMPUTE = "network", "depth and norms", "compute"
 
 MAX_LAYERS = 10_000
 """Ten times the deepest network known to have been trained on a graph; building one takes half a minute."""
+
+
+def _recomputed_blocks(text: str) -> int:
+    if text == "auto":
+        return 0
+    if not (text.isascii() and text.isdecimal() and len(text) < 10):
+        raise UsageError(
+            f"recompute_every must be auto or a whole number, got {shown(text)}.",
+            f"{did_you_mean(text, ['auto'])}0 is off.",
+        )
+    return int(text)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,6 +66,7 @@ class NetworkSpec:
         "What heads share of queries and keys: none, collab (all channels, mixed for every head), mqa (one key for "
         "all heads) or gqa:G (one key for each of G groups of heads).",
         neutral=NO_SHARING,
+        syntax=parse_head_sharing,
     )
     shared_dim: int = option(
         _NETWORK,
@@ -95,6 +108,7 @@ class NetworkSpec:
         "lip",
         "A score norm (lip…), a feature norm, or one of each joined by +; none is neither.",
         names=(SCORE_NORMS, FEATURE_NORMS),
+        syntax=parse_norm,
     )
     kappa: float = option(_DEPTH, 4.0, "LipschitzNorm keeps scores within ±1/kappa.", low=1e-6, high=1e6)
     norm_place: str = option(_DEPTH, "branch", "Where the feature norm acts.", catalog=NORM_PLACES)
@@ -102,6 +116,7 @@ class NetworkSpec:
         _DEPTH,
         NO_NORM,
         "The largest singular value of every linear map: none, cap:C or fix:C, where C is a number or, say, 4/L.",
+        syntax=parse_weight_norm,
     )
     residual: str = option(_DEPTH, "initial", "What becomes of a layer's input.", catalog=RESIDUALS)
     alpha: float = option(
@@ -123,6 +138,7 @@ class NetworkSpec:
         "auto",
         "Keep the activations of every K-th block only and recompute the rest; 0 is off, auto looks at free memory.",
         or_number=int,
+        syntax=_recomputed_blocks,
     )
 
     def __post_init__(self) -> None:
@@ -157,9 +173,4 @@ class NetworkSpec:
     @property
     def recomputed_blocks(self) -> int:
         """The distance of the blocks whose input is kept, as far as it is known before the run: 0 for auto."""
-        if self.recompute_every == "auto":
-            return 0
-        blocks = self.recompute_every
-        if not (blocks.isascii() and blocks.isdecimal() and len(blocks) < 10):
-            raise UsageError(f"recompute_every must be auto or a whole number, got {shown(blocks)}.", "0 is off.")
-        return int(blocks)
+        return _recomputed_blocks(self.recompute_every)

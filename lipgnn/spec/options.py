@@ -32,10 +32,11 @@ def option(group: str, default: Any, description: str, **limits: Any) -> Any:
     ----------
     group : one of GROUPS.
     limits : choices, low, high (both included), below (excluded); `or_number`, the type of number that may stand in
-        the place of text, and `word`, that text where it is not the default; `catalog`, the dictionary of entries that
-        describes the choices; `names`, the dictionaries that describe what a text is joined from; `neutral`, the value
-        that changes nothing, of an option that is younger than others: with it a run has the id that it had before,
-        and results need no column for it.
+        the place of text, and `word`, that text where it is not the default; `syntax`, a function that refuses a text
+        of another form than the option's own; `catalog`, the dictionary of entries that describes the choices; `names`,
+        the dictionaries that describe what a text is joined from; `neutral`, the value that changes nothing, of an
+        option that is younger than others: with it a run has the id that it had before, and results need no column for
+        it.
     """
     if "catalog" in limits:
         limits.setdefault("choices", limits["catalog"])
@@ -82,6 +83,8 @@ def checked(option: Field, value: Any) -> Any:
     if not all(holds(parsed, limits[limit]) for limit, (_, holds) in _BOUNDS.items() if limit in limits):
         wanted = " and ".join(f"{words} {limits[limit]}" for limit, (words, _) in _BOUNDS.items() if limit in limits)
         raise UsageError(f"{name} must be {wanted}, got {shown(value)}.")
+    if "syntax" in limits:
+        limits["syntax"](parsed)
     return parsed
 
 

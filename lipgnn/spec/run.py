@@ -32,13 +32,14 @@ from lipgnn.catalog import (
     split_name,
     task_name,
 )
-from lipgnn.errors import UsageError, unknown_name
+from lipgnn.errors import UsageError, did_you_mean, unknown_name
 from lipgnn.files import sha256
 from lipgnn.spec.compression import NO_COMPRESSION, parse_compress
+from lipgnn.spec.horizon import check_horizon
 from lipgnn.spec.learning import check_learning
 from lipgnn.spec.network import NetworkSpec
 from lipgnn.spec.options import GROUPS, checked, default_of, digits, option, task_option
-from lipgnn.spec.start import COMPRESSED, SCRATCH, check_start
+from lipgnn.spec.start import COMPRESSED, SCRATCH, check_start, check_start_name
 
 # Part of every run id: raise it when the same specification starts to mean another computation.
 SCHEMA = 2
@@ -52,6 +53,18 @@ MOST_WORKERS = 1024
 
 _DATA, _TRAINING, _PATHS, _IMAGES, _COMPUTE = "data", "training", "paths", "images", "compute"
 _METRICS = {AUTO_METRIC: Entry("the metric of the data set"), **METRICS}
+
+
+_SAME = "same"
+
+
+def _check_layer_decay(text: str) -> None:
+    if text != _SAME:
+        try:
+            parse_value("weight_decay", text)
+        except UsageError as error:
+            hint = f"{did_you_mean(text, [_SAME])}A number, or {_SAME} for that of --weight-decay."
+            raise UsageError(f"layer_{error.message}", hint) from None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -84,7 +97,8 @@ class RunSpec(NetworkSpec):
         "0.01",
         "The L2 penalty on the layers: a number, or same for that of encoder and decoder.",
         or_number=float,
-        word="same",
+        word=_SAME,
+        syntax=_check_layer_decay,
     )
     clip: float = option(_TRAINING, 0.0, "The largest norm of the whole gradient; 0 is off.", low=0, high=1e12)
     optimizer: str = option(_TRAINING, "adam", "What changes the weights.", catalog=OPTIMIZERS, neutral="adam")
@@ -112,6 +126,7 @@ class RunSpec(NetworkSpec):
         "What is sent of a gradient: none (all of it), fp16, topk:R, randk:R, qsgd:BITS or powersgd:RANK; R is a "
         "share below 1 or a number of coordinates.",
         neutral=NO_COMPRESSION,
+        syntax=parse_compress,
     )
     compress_memory: str = option(
         _TRAINING, "on", "What becomes of what is left out, with --compress.", catalog=MEMORIES, neutral="on"
@@ -137,6 +152,7 @@ class RunSpec(NetworkSpec):
         SCRATCH,
         "Where the weights start: scratch, or compressed, from the same network with plain heads, trained before.",
         neutral=SCRATCH,
+        syntax=check_start_name,
     )
     finetune: int = option(
         _TRAINING, 0, "The largest number of epochs after compression, with --start compressed.", low=0, neutral=0
@@ -149,6 +165,7 @@ class RunSpec(NetworkSpec):
         _PATHS,
         "given",
         "The steps of a walk: given, as many as the true path has, or shortest:X, X times the shortest path.",
+        syntax=check_horizon,
     )
     walk: str = task_option(_PATHS, "nb", "How a walker goes on.", catalog=WALKS)
     loss: str = task_option(
@@ -174,7 +191,7 @@ class RunSpec(NetworkSpec):
         check_learning(self)
         check_start(self.start, self.finetune, self.head_sharing)
         decay = self.weight_decay_of_layers
-        object.__setattr__(self, "layer_weight_decay", "same" if decay == self.weight_decay else digits(decay))
+        object.__setattr__(self, "layer_weight_decay", _SAME if decay == self.weight_decay else digits(decay))
         object.__setattr__(self, "split", split_name(self.dataset, self.split))
         own = task_name(self.dataset)
         self._settle_task_options(own)
@@ -227,12 +244,7 @@ class RunSpec(NetworkSpec):
     @property
     def weight_decay_of_layers(self) -> float:
         """The L2 penalty of all weights but those of encoder and decoder."""
-        if self.layer_weight_decay == "same":
-            return self.weight_decay
-        try:
-            return parse_value("weight_decay", self.layer_weight_decay)
-        except UsageError as error:
-            raise UsageError(f"layer_{error.message}", "A number, or same for that of --weight-decay.") from None
+        return self.weight_decay if self.layer_weight_decay == _SAME else float(self.layer_weight_decay)
 
     @classmethod
     def from_mapping(cls, values: Mapping[str, Any]) -> RunSpec:

@@ -11,7 +11,7 @@ from typing import Any
 import tomlkit
 
 from lipgnn.catalog import MODELS, OPTIMIZERS, SUMS_RECIPE, fitting_norm, task_of
-from lipgnn.errors import UsageError, unknown_name
+from lipgnn.errors import naming, unknown_name
 from lipgnn.spec.presets import preset_values
 from lipgnn.spec.run import FIELDS, HOW, RunSpec, parse_value
 from lipgnn.spec.start import COMPRESSED, SCRATCH
@@ -67,7 +67,7 @@ def resolve(
     chosen = _said(
         base or ({}, ""),
         (read_toml(config, "configuration") if config else {}, f"file {config}"),
-        (_from_environment(environ), "environment"),
+        *_from_environment(environ),
         (flags, "flag"),
     )
 
@@ -97,7 +97,8 @@ def _said(*places: tuple[Mapping[str, Any], str]) -> dict[str, tuple[Any, str]]:
         for name, value in values.items():
             if name not in FIELDS:
                 raise unknown_name(f"option in {source}", name, FIELDS)
-            chosen[name] = (_checked(name, value, source), source)
+            with naming(source):
+                chosen[name] = (parse_value(name, value), source)
     return chosen
 
 
@@ -148,13 +149,7 @@ def unknown_variables(environ: Mapping[str, str]) -> list[str]:
     return sorted(name for name in environ if name.startswith(ENVIRONMENT_PREFIX) and name not in known)
 
 
-def _from_environment(environ: Mapping[str, str]) -> dict[str, str]:
-    named = {name: environ.get(ENVIRONMENT_PREFIX + name.upper()) for name in FIELDS}
-    return {name: value for name, value in named.items() if value is not None}
-
-
-def _checked(name: str, value: Any, source: str) -> Any:
-    try:
-        return parse_value(name, value)
-    except UsageError as error:
-        raise UsageError(f"{error.message} (from {source})", error.hint) from None
+def _from_environment(environ: Mapping[str, str]) -> list[tuple[dict[str, str], str]]:
+    """Every variable that sets a field is a place of its own, so that errors name it."""
+    variables = {name: ENVIRONMENT_PREFIX + name.upper() for name in FIELDS}
+    return [({name: environ[one]}, f"variable {one}") for name, one in variables.items() if one in environ]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from lipgnn.errors import UsageError
+from lipgnn.errors import UsageError, did_you_mean
 
 SCRATCH = "scratch"
 COMPRESSED = "compressed"
@@ -21,17 +21,27 @@ def model_start(digest: str) -> str:
     return f"model:{digest[:16]}"
 
 
+def check_start_name(start: str) -> None:
+    """Refuse a start that is none.
+
+    Raises
+    ------
+    UsageError : says which there are.
+    """
+    if start not in (SCRATCH, COMPRESSED) and not _MODEL.fullmatch(start):
+        raise UsageError(
+            f"start must be {SCRATCH} or {COMPRESSED}, got {start!r}.",
+            f"{did_you_mean(start, (SCRATCH, COMPRESSED))}Use --from RUN|FILE to start from a model.",
+        )
+
+
 def check_start(start: str, finetune: int, head_sharing: str) -> None:
-    """Refuse a start that is none, or that does not go with the rest of a run.
+    """Refuse a start that does not go with the rest of a run.
 
     Raises
     ------
     UsageError : says why.
     """
-    if start not in (SCRATCH, COMPRESSED) and not _MODEL.fullmatch(start):
-        raise UsageError(
-            f"start must be {SCRATCH} or {COMPRESSED}, got {start!r}.", "Use --from RUN|FILE to start from a model."
-        )
     if start == COMPRESSED and head_sharing != "collab":
         raise UsageError(
             f"--start {COMPRESSED} makes collaborative heads of plain ones, and head_sharing is {head_sharing!r}.",

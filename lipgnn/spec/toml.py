@@ -6,9 +6,10 @@ from pathlib import Path
 from typing import Any
 
 import tomlkit
-from tomlkit.exceptions import TOMLKitError
+from tomlkit.exceptions import TOMLKitError, UnexpectedEofError
 
 from lipgnn.errors import UsageError
+from lipgnn.words import unreadable
 
 
 def read_toml(path: Path, what: str) -> dict[str, Any]:
@@ -23,7 +24,25 @@ def read_toml(path: Path, what: str) -> dict[str, Any]:
     UsageError : it cannot be read.
     """
     try:
-        return tomlkit.parse(path.read_text(encoding="utf-8")).unwrap()
-    except (OSError, ValueError, RecursionError, TOMLKitError) as error:
-        reason = getattr(error, "strerror", None) or str(error)
-        raise UsageError(f"Cannot read the {what} {str(path)!r}: {reason}.") from error
+        return tomlkit.parse(_text(path)).unwrap()
+    except TOMLKitError as error:
+        raise _unreadable(path, what, _words(error)) from error
+    except (OSError, ValueError, RecursionError) as error:
+        raise _unreadable(path, what, unreadable(error)) from error
+
+
+def _text(path: Path) -> str:
+    text = path.read_text(encoding="utf-8")
+    if "\0" in text:
+        raise ValueError("it is no text")
+    return text
+
+
+def _words(error: TOMLKitError) -> str:
+    # The parser takes the end of a file for this character.
+    ends = isinstance(error, UnexpectedEofError) or "\\x00" in str(error)
+    return "it ends in the middle of a value or a name" if ends else str(error)
+
+
+def _unreadable(path: Path, what: str, reason: str) -> UsageError:
+    return UsageError(f"Cannot read the {what} {str(path)!r}: {reason}.")

@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 from lipgnn.catalog import NO_NORM
-from lipgnn.errors import UsageError
+from lipgnn.errors import UsageError, did_you_mean
 
 
 @dataclass(frozen=True)
@@ -50,6 +50,7 @@ def parse_weight_norm(text: str) -> WeightNorm | None:
     if kind not in ("cap", "fix") or (over and rest != "L") or not 0 < number < math.inf:
         raise UsageError(
             f"weight_norm must be none, cap:C or fix:C with a positive C, got {text!r}.",
+            f"{did_you_mean(kind, (NO_NORM, 'cap', 'fix'))}"
             "C is a number or, to shrink with depth, one over L: for instance fix:4/L.",
         )
     return WeightNorm(kind == "fix", number, bool(over))

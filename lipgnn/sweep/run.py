@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from lipgnn.errors import LipgnnError
 from lipgnn.results.store import Store
 from lipgnn.sweep.engines.events import Ended, Event, Orders
-from lipgnn.sweep.plan import ARCHIVED, DIVERGED, DONE, FAILED, Plan, PlannedRun
+from lipgnn.sweep.plan import ARCHIVED, DIVERGED, DONE, FAILED, Plan, PlannedRun, fingerprint_of
 
 # results.csv is rebuilt from all results, so not after every run of a large sweep.
 CSV_SECONDS = 10.0
 HELD_SECONDS = 2.0
+# Counted among those that failed as well.
+_LATE = "late"
 
 
 class Engine(Protocol):
@@ -39,6 +43,7 @@ class Summary:
     failed, diverged : among those this sweep attempted.
     skipped : planned, but not attempted.
     seconds : of wall-clock time.
+    timed_out : how many of those that failed took longer than the timeout.
     archive : of a study, the file of its archived rows and how many it has now.
     """
 
@@ -50,6 +55,7 @@ class Summary:
     skipped: int
     seconds: float
     interrupted: bool
+    timed_out: int = 0
     archive: tuple[Path, int] | None = None
 
 
@@ -70,14 +76,14 @@ def run_sweep(
     """
     began = time.monotonic()
     updated = began
-    counts = dict.fromkeys((DONE, DIVERGED, FAILED, "interrupted", "elsewhere"), 0)
+    counts = dict.fromkeys((DONE, DIVERGED, FAILED, _LATE, "interrupted", "elsewhere"), 0)
 
     def stop() -> bool:
         return should_stop() or (fail_fast and counts[FAILED] > 0)
 
     for event in _rounds(plan.to_run, store, engine, stop):
         if isinstance(event, Ended):
-            counts[event.status] += 1
+            _take(event, counts, store)
         yield event
         if time.monotonic() - updated > CSV_SECONDS:
             store.rebuild_csv()
@@ -94,7 +100,19 @@ def run_sweep(
         skipped=len(plan.runs) - ran - counts[FAILED],
         seconds=time.monotonic() - began,
         interrupted=counts["interrupted"] > 0 or should_stop(),
+        timed_out=counts[_LATE],
     )
+
+
+def _take(event: Ended, counts: dict[str, int], store: Store) -> None:
+    """Count a run that is over, and see to it that one that failed has its options in the store."""
+    counts[event.status] += 1
+    counts[_LATE] += event.timed_out
+    if event.status == FAILED:
+        # It may have failed before its process could write them. The sweep tells of the failure in any case.
+        spec = event.planned.spec
+        with contextlib.suppress(LipgnnError):
+            store.run(event.planned.run_id).note_spec(spec, fingerprint_of(spec.dataset, spec.split))
 
 
 def _has_result(planned: PlannedRun, states: dict[str, str]) -> bool:

@@ -5,7 +5,6 @@ Reference: Cordonnier & Loukas, "Extrapolating paths with graph neural networks"
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -24,7 +23,6 @@ if TYPE_CHECKING:
     from lipgnn.tasks.task import FurtherTable
 
 _HOPS = 60  # of diffusion, as the authors have them for traces
-_HORIZON = re.compile(r"given|shortest:\d+(\.\d+)?")
 
 
 class Paths(Task):
@@ -71,11 +69,6 @@ class Paths(Task):
         )
 
     def check(self, spec: RunSpec) -> None:
-        if not _HORIZON.fullmatch(spec.horizon):
-            raise UsageError(
-                f"--horizon must be given or shortest:X with a number X, got {spec.horizon!r}.",
-                "Use --horizon shortest:1.1, say.",
-            )
         if spec.loss == "nll-nb" and spec.walk != "nb":
             raise UsageError(
                 f"--loss nll-nb is of walkers that do not go back, and --walk is {spec.walk}.", "Use --loss nll."

@@ -24,6 +24,7 @@ from lipgnn.network.deep import DeepGNN
 from lipgnn.spec.run import HOW, RunSpec
 from lipgnn.spec.start import model_start
 from lipgnn.tasks.task import TaskData
+from lipgnn.words import unreadable
 
 SCHEMA = 2
 _METADATA_KEY = "lipgnn"
@@ -101,8 +102,10 @@ def load_model(path: Path) -> SavedModel:
         task, fingerprint = find_task(described["task"]), str(described["fingerprint"])
         class_names = _class_names(described["class_names"], shape[1])
         statistics = _statistics(described.get("statistics"), spec, shape[0])
-    except (OSError, SafetensorError, ValueError, TypeError, KeyError, RecursionError, UsageError) as error:
-        raise _unusable(path, str(error) or repr(error)) from error
+    except SafetensorError as error:
+        raise _unusable(path, "it is no safetensors file, or only a part of one") from error
+    except (OSError, ValueError, TypeError, KeyError, RecursionError, UsageError) as error:
+        raise _unusable(path, unreadable(error)) from error
     make = functools.partial(task.network, spec, *shape)
     if problems := misfits(weights, make):
         raise _unusable(path, "; ".join(problems[:5]))

@@ -14,6 +14,7 @@ from lipgnn.files import sha256, to_json
 from lipgnn.results.checkpoint_pair import CheckpointPair
 from lipgnn.spec.run import HOW, RunSpec, is_neutral
 from lipgnn.tasks.saved import Tensors
+from lipgnn.words import unreadable
 
 SCHEMA = 1
 
@@ -40,7 +41,7 @@ class CheckpointFile(CheckpointPair):
             described = json.loads(self.state_path.read_bytes())
             digest, state, saved = described["sha256"], described["state"], described["spec"]
         except (OSError, ValueError, TypeError, KeyError, RecursionError) as error:
-            raise self.damaged(f"{self.state_path.name} cannot be read ({error!r})") from error
+            raise self.damaged(f"{self.state_path.name} cannot be read ({unreadable(error)})") from error
         if described.get("schema") != SCHEMA:
             raise self.damaged(f"it has schema version {described.get('schema')!r}, and {SCHEMA} is read")
         if not (isinstance(state, dict) and isinstance(saved, dict)):

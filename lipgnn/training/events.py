@@ -8,6 +8,7 @@ from typing import Any
 from lipgnn.kernels.choice import ASKED_FOR
 from lipgnn.spec.run import RunSpec
 from lipgnn.training.memory import MemoryPlan
+from lipgnn.words import counted
 
 
 @dataclass(frozen=True)
@@ -44,7 +45,7 @@ class Started:
             by, now = f"by {self.earlier_workers} worker(s)", f"with {self.spec.workers}"
             why = "which draw other random numbers and round sums in another order: its numbers"
         elif self.earlier_threads is not None:
-            by, now = f"with {self.earlier_threads} thread(s)", f"with {self.threads}"
+            by, now = f"with {counted(self.earlier_threads, 'thread')}", f"with {self.threads}"
             why = "which round sums in another order: its last digits"
         else:
             return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import time
 from collections.abc import Callable, Generator
+from dataclasses import fields
 from pathlib import Path
 from typing import Any
 
@@ -13,6 +14,7 @@ from lipgnn.errors import DataError, Interrupted, RunFailed, UsageError
 from lipgnn.files import sha256
 from lipgnn.results.claims import Held
 from lipgnn.results.store import Store
+from lipgnn.spec.network import NetworkSpec
 from lipgnn.spec.run import RunSpec
 from lipgnn.spec.start import COMPRESSED, SCRATCH, model_start
 from lipgnn.tasks import TaskData, find_task
@@ -45,8 +47,8 @@ def starting_weights(
 
     Raises
     ------
-    UsageError : there is no such file, or it is another model.
-    DataError : the model cannot be read, or does not fit the network.
+    UsageError : there is no such file, or it is another model, or one of another network.
+    DataError : the model cannot be read, or does not fit the data.
     RunFailed, Interrupted : the run that has to come before did not come to its end.
     """
     if spec.start == SCRATCH:
@@ -54,13 +56,27 @@ def starting_weights(
     if spec.start == COMPRESSED:
         source = yield from _trained(spec.plain, store, compute, should_stop)
         return compress_model(source, spec.shared_dim, seed=spec.seed).model.network.state_dict()
-    weights = _given(spec, model).network.state_dict()
-    if problems := misfits(weights, functools.partial(find_task(dataset.task).network, spec, *dataset.shape)):
+    given = _given(spec, model)
+    weights = given.network.state_dict()
+    make = find_task(dataset.task).network
+    if problems := misfits(weights, functools.partial(make, spec, *dataset.shape)):
+        if not misfits(weights, functools.partial(make, given.spec, *dataset.shape)):
+            raise _other_network(given.spec, spec)
         raise DataError(
             f"The model {str(model)!r} does not fit the network of this run: {'; '.join(problems[:3])}.",
-            "Leave out the options of the network, which --from takes from the model, or use data of its shape.",
+            "Use data of the shape that the model was trained on.",
         )
     return weights
+
+
+def _other_network(own: RunSpec, asked: RunSpec) -> UsageError:
+    """The error for options that make another network than a model has."""
+    differ = [one.name for one in fields(NetworkSpec) if getattr(own, one.name) != getattr(asked, one.name)]
+    has, wanted = (", ".join(f"{name} {getattr(spec, name)}" for name in differ) for spec in (own, asked))
+    return UsageError(
+        f"The model does not fit the network of this run: it has {has}, and this run {wanted}.",
+        "Leave out the options of the network, which --from takes from the model.",
+    )
 
 
 def _trained(

@@ -76,6 +76,23 @@ def test_data_that_has_changed_is_refused_unless_asked_for(invoke, planted_file)
     assert invoke("evaluate", run["run_id"], "--dataset", planted_file)[0] == 0
 
 
+def test_data_of_its_own_that_is_not_here_is_exit_4(invoke, planted_file, tmp_path, monkeypatch):
+    monkeypatch.setenv("LIPGNN_DATA", str(tmp_path / "first"))
+    assert invoke("datasets", "import", planted_file, "--name", "mine")[0] == 0
+    run = json.loads(invoke(*RUN, "--dataset", "mine")[1])["run_id"]
+    monkeypatch.setenv("LIPGNN_DATA", str(tmp_path / "second"))
+    code, _, err = invoke("evaluate", run)
+    assert code == 4 and "trained on 'mine', which is not here" in " ".join(err.split()) and "LIPGNN_DATA" in err
+    assert invoke("evaluate", run, "--dataset", "mine")[0] == 2
+
+
+def test_what_is_no_model_file_is_told_in_words(invoke, planted_file):
+    code, _, err = invoke("evaluate", "nofile.safetensors")
+    assert code == 2 and "There is no file 'nofile.safetensors'" in err
+    code, _, err = invoke("evaluate", planted_file)
+    assert code == 4 and "it is no safetensors file" in " ".join(err.split())
+
+
 def test_a_run_without_a_model_says_what_to_do(invoke, result, tmp_path):
     (tmp_path / "results" / "runs" / result["run_id"] / "best.safetensors").unlink()
     code, _, err = invoke("evaluate", result["run_id"])

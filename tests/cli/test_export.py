@@ -12,7 +12,11 @@ def test_a_model_is_exported_and_predicts_from_there(invoke, tmp_path):
     assert {path.name for path in (tmp_path / "handed on").iterdir()} == {MODEL, SPEC, CARD, EXAMPLE}
     again = json.loads(invoke("export", run, "-o", "handed on", "--json")[1])
     assert again["card"] == f"handed on/{CARD}"
+    other = json.loads(invoke(*RUN, "--seed", 1)[1])["run_id"]
+    code, _, err = invoke("export", other, "-o", "handed on")
+    assert code == 2 and "--force" in err
     assert invoke("predict", f"handed on/{MODEL}")[1] == invoke("predict", run)[1]
+    assert invoke("export", other, "-o", "handed on", "--force")[0] == 0
 
 
 def test_without_a_run_nothing_is_written(invoke, tmp_path):

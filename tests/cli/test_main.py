@@ -138,6 +138,18 @@ def test_ctrl_c_is_exit_130(invoke, monkeypatch):
     assert invoke("env")[0] == 130
 
 
+@pytest.mark.parametrize("command", ["train", "sweep"])
+def test_a_second_ctrl_c_says_how_to_go_on(invoke, monkeypatch, command):
+    def interrupted(*given, **further):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("lipgnn.tasks.load", interrupted)
+    monkeypatch.setattr("lipgnn.sweep.plan.fingerprint_of", interrupted)
+    code, _, err = invoke(command, "--dataset", "planted", "--layers", 2, "--force")
+    assert code == 130 and "goes on from its last checkpoint" in err
+    assert f"lipgnn {command} --dataset planted --layers 2\n" in err
+
+
 def test_a_broken_environment_is_exit_5(invoke, monkeypatch, tmp_path):
     def broken(requested):
         raise EnvironmentBroken("DGL cannot be imported.", "Reinstall it.")

@@ -47,6 +47,18 @@ def test_a_dry_run_shows_the_plan_and_writes_nothing(invoke, tmp_path):
     assert not (tmp_path / "results").exists()
 
 
+def test_a_misspelt_value_is_refused_before_anything_is_computed(invoke, computed, tmp_path):
+    code, _, err = invoke("sweep", "--dataset", "planted", "--layers", 2, "--norm", "none,lipp", "--epochs", 2)
+    assert code == 2 and "Unknown norm 'lipp'" in err and "Did you mean 'lip'" in err
+    assert computed == [] and not (tmp_path / "results").exists()
+
+
+def test_one_run_is_no_plural(invoke):
+    grid = ("sweep", "--dataset", "planted", "--layers", 2, "--model", "gat,gcn", "--norm", "lip")
+    _, _, err = invoke(*grid, "--dry-run")
+    assert "1 run: 1 to do." in err and "1 combination is left out: Norm 'lip' acts" in err
+
+
 def test_a_dry_run_as_json_has_every_cell(invoke):
     plan = json.loads(invoke(*GRID, "--dry-run", "--json")[1])
     assert (plan["planned"], plan["to do"], len(plan["cells"])) == (8, 8, 8)

@@ -70,6 +70,15 @@ def test_an_interrupted_sweep_says_what_is_kept_and_how_to_go_on(capsys, tmp_pat
     assert "finished runs are kept" in err and err.endswith("lipgnn sweep --layers 2,4\n")
 
 
+@pytest.mark.parametrize("words", [["--timeout", "1"], ["--timeout=1"]])
+def test_the_same_timeout_is_not_advised_again(capsys, tmp_path, monkeypatch, words):
+    monkeypatch.setattr("sys.argv", ["lipgnn", "sweep", *words, "--layers", "2"])
+    show_summary(Summary(1, 0, 0, 1, 0, 0, 2.0, interrupted=False, timed_out=1), tmp_path, None)
+    err = capsys.readouterr().err
+    assert "1 run took longer than --timeout allows" in err
+    assert "lipgnn sweep --layers 2 --retry failed" in err
+
+
 def test_quiet_shows_failures_only(capsys, runs):
     with SweepView(Plan(runs, runs), 1, quiet=True) as view:
         view.show(Ended(0, runs[0], "done", None, result(0.7)))

@@ -33,3 +33,12 @@ def test_unknown_name_lists_all_and_suggests_the_nearest():
 def test_unknown_name_suggests_nothing_far_fetched(received, valid, near):
     hint = errors.unknown_name("norm", received, valid.split(", ")).hint
     assert hint == (f"Did you mean {near!r}? Valid: {valid}." if near else f"Valid: {valid}.")
+
+
+def test_a_refusal_names_its_source():
+    with pytest.raises(errors.UsageError) as caught, errors.naming("variable LIPGNN_LR"):
+        raise errors.UsageError("lr must be a number, got 'x'.", "Give one.")
+    assert (caught.value.message, caught.value.hint) == (
+        "lr must be a number, got 'x'. (from variable LIPGNN_LR)",
+        "Give one.",
+    )

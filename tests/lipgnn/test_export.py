@@ -84,6 +84,27 @@ def test_a_folder_with_other_files_is_refused(trained, tmp_path):
     assert not (tmp_path / "new").exists()
 
 
+def test_another_model_is_replaced_by_force_alone(trained, tmp_path):
+    store, (result, other) = trained
+    model = export(store, result["run_id"], tmp_path / "model")["model"]
+    assert export(store, result["run_id"], tmp_path / "model")["model"] == model
+    before = model.read_bytes()
+    with pytest.raises(UsageError, match="has another model in it") as caught:
+        export(store, other["run_id"], tmp_path / "model")
+    assert "--force" in caught.value.hint and model.read_bytes() == before
+    export(store, other["run_id"], tmp_path / "model", force=True)
+    assert model.read_bytes() == store.run(other["run_id"]).best_path.read_bytes()
+
+
+def test_a_file_that_only_has_the_name_of_an_exported_one_stays(trained, tmp_path):
+    store, (result, _) = trained
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "README.md").write_text("my project")
+    with pytest.raises(UsageError, match=r"'README\.md' of something else"):
+        export(store, result["run_id"], tmp_path / "mine")
+    assert (tmp_path / "mine" / "README.md").read_text() == "my project"
+
+
 def test_intervals_agree_with_scipy():
     from scipy import stats
 

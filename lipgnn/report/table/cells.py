@@ -10,11 +10,12 @@ from functools import cached_property
 from typing import Any
 
 from lipgnn.errors import UsageError, unknown_name
-from lipgnn.report.table.layout import GROUPS, Layout, find_value, order
+from lipgnn.report.table.layout import GROUPS, Layout
 from lipgnn.report.table.papers import PaperNumber
 from lipgnn.report.table.statistics import Difference, mean, paired_difference, sample_std
 from lipgnn.report.table.values import higher_is_better, is_score
 from lipgnn.results.columns import Row
+from lipgnn.results.conditions import find_value, order
 from lipgnn.spec.run import HOW
 
 Key = tuple[Any, ...]

@@ -7,7 +7,8 @@ from collections.abc import Mapping, Sequence
 
 from lipgnn.errors import UsageError
 from lipgnn.report.table.cells import DATA_FIELDS, Key, Table, choices_between
-from lipgnn.report.table.layout import GROUPS, order
+from lipgnn.report.table.layout import GROUPS
+from lipgnn.results.conditions import order
 from lipgnn.spec.run import HOW
 
 # Numbers of other data, measured in another way, or trained for another time are of another experiment.

@@ -5,22 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from lipgnn.catalog import DATASETS, FEATURE_NORMS, MODELS, NO_NORM, RESIDUALS, SCORE_NORMS
 from lipgnn.errors import UsageError, unknown_name
 from lipgnn.report.table.values import SHOWN
 from lipgnn.results.columns import COLUMNS, Row
-from lipgnn.results.conditions import is_meant, split_condition
+from lipgnn.results.conditions import find_value, split_condition
 from lipgnn.spec.run import FIELDS
 
 # Fields that can make rows and columns; a run's data and version are part of what it is.
 GROUPS = (*FIELDS, "fingerprint", "version")
-
-_CATALOG_ORDER = {
-    "dataset": list(DATASETS),
-    "model": list(MODELS),
-    "norm": [NO_NORM, *SCORE_NORMS, *FEATURE_NORMS],
-    "residual": list(RESIDUALS),
-}
 
 
 @dataclass(frozen=True)
@@ -105,25 +97,3 @@ def keep_where(runs: Iterable[Row], conditions: Iterable[str]) -> list[Row]:
             f"No run meets {' and '.join(conditions)} together.", f"Each alone is met by some of the {len(runs)} runs."
         )
     return kept
-
-
-def find_value(key: str, text: str, present: set) -> object:
-    """The value of a field among those `present` that `text` means: equal as text, as a number, or as a path.
-
-    Raises
-    ------
-    UsageError : there is none.
-    """
-    for value in present:
-        if is_meant(key, text, value):
-            return value
-    raise unknown_name(f"value of {key}", text, [str(value) for value in sorted(present, key=lambda v: order(key, v))])
-
-
-def order(field: str, value: object) -> tuple:
-    """Sort key of a value: names as the catalog lists them, numbers by size, other text by letter."""
-    if isinstance(value, int | float):
-        return (1, value)
-    known = _CATALOG_ORDER.get(field, [])
-    parts = str(value).split("+")
-    return (2, [known.index(part) if part in known else len(known) for part in parts], str(value))

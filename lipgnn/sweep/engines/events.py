@@ -35,6 +35,7 @@ class Ended:
         sweep was first, and its result is there).
     reason : why it was not done.
     result : its result, if it is finished.
+    timed_out : whether it failed because it took longer than the timeout.
     """
 
     worker: int
@@ -42,6 +43,7 @@ class Ended:
     status: str
     reason: str | None = None
     result: dict[str, Any] | None = None
+    timed_out: bool = False
 
 
 Event = Progress | Ended

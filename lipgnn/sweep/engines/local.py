@@ -143,7 +143,8 @@ class LocalEngine:
                 if worker.timed_out:
                     reason = f"longer than the timeout of {self.orders.timeout:g} seconds"
                 run.fail(reason, worker.epoch, peak)
-                yield Ended(worker.number, worker.planned, "failed", f"{reason}; peak memory {peak:g} MB")
+                told = f"{reason}; peak memory {peak:g} MB"
+                yield Ended(worker.number, worker.planned, "failed", told, timed_out=worker.timed_out)
             return
         for message in messages:
             if message["event"] in ("started", "epoch"):

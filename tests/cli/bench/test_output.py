@@ -101,7 +101,7 @@ def test_a_title_tells_what_the_measurements_share():
     place = {"graph": "power-law", "nodes": 50, "edges": 200, "heads": 2, "width": 4, "model": "gt"}
     layer = Measurement(bench="attention", **place, layers=1, measures="forward+backward", repeats=3, threads=2)
     assert title(layer) == (
-        "forward+backward of gt, 2 heads, width 4, on power-law (50 nodes, 200 edges); medians of 3; 2 thread(s)"
+        "forward+backward of gt, 2 heads, width 4, on power-law (50 nodes, 200 edges); medians of 3; 2 threads"
     )
     assert "of gt, 30 layers, 2 heads" in title(Measurement(bench="train", **place, layers=30, measures="epoch"))
     assert title(Measurement(bench="overhead", measures="process", repeats=3)) == "process; medians of 3"

@@ -4,7 +4,7 @@ import pytest
 
 from lipgnn.errors import DataError, UsageError
 from lipgnn.results.labels import add_labels
-from lipgnn.results.listing import choose_runs, list_runs
+from lipgnn.results.listing import choose_runs, damage_of, list_runs
 from lipgnn.results.store import Store
 from lipgnn.spec.run import RunSpec
 
@@ -51,13 +51,35 @@ def test_conditions_tags_and_order_choose(store):
     assert ids(where=["layers=1.0"], tags=["paper"]) == [DONE]
     assert ids(tags=["other"]) == []
     assert ids(sort="test_score")[0] == DONE
-    for wrong in ({"where": ["layers"]}, {"where": ["depth=3"]}, {"sort": "depth"}):
+    assert ids(where=["status=diverged"]) == [] and choose_runs([], where=["layers=7"]) == []
+    assert ids(where=["tags=paper"]) == [DONE]
+    with pytest.raises(UsageError, match="Unknown value of status 'failled'"):
+        ids(where=["status=failled"])
+    for wrong in ({"where": ["layers=7"]}, {"where": ["layers"]}, {"where": ["depth=3"]}, {"sort": "depth"}):
         with pytest.raises(UsageError):
             ids(**wrong)
 
 
-def test_an_empty_store_has_no_runs_and_a_damaged_one_is_named(store, tmp_path):
+def test_an_empty_store_has_no_runs(tmp_path):
     assert list_runs(Store(tmp_path / "none")) == []
+
+
+def test_damaged_runs_are_listed_as_such(store):
     store.run(STOPPED).spec_path.write_text("[]")
-    with pytest.raises(DataError, match=STOPPED):
+    store.run(DONE).result_path.write_text("{")
+    states = {row["run_id"]: row["status"] for row in list_runs(store)}
+    assert states == {DONE: "damaged", FAILED: "failed", RUNNING: "running", STOPPED: "damaged"}
+    assert "it holds something else" in damage_of(store.run(STOPPED)) and damage_of(store.run(FAILED)) is None
+
+
+def test_damaged_labels_are_named_in_words(store):
+    (store.run(DONE).path / "labels.json").write_text("{}")
+    with pytest.raises(DataError, match="it has no 'name'"):
         list_runs(store)
+
+
+def test_a_run_that_failed_before_its_options_were_written_is_listed(store):
+    store.run("ae5500000000").fail("no time", 0)
+    (row,) = choose_runs(list_runs(store), where=["run_id=ae5500000000"])
+    assert (row["status"], row["layers"]) == ("failed", None)
+    assert [run.id for run in store.runs()][-1] == "ae5500000000"

@@ -153,3 +153,14 @@ def test_only_runs_that_diverged_have_a_last_good_state(finished):
     finished.run("ab2200000000").best_path.touch()
     with pytest.raises(UsageError, match="keeps no last good state"):
         finished.find_model("ab22", LAST_GOOD)
+
+
+def test_a_model_file_that_is_not_there_is_no_run(finished):
+    with pytest.raises(UsageError, match=r"There is no file 'nofile\.safetensors'"):
+        finished.find_model("nofile.safetensors")
+
+
+def test_a_file_is_no_store(tmp_path):
+    (tmp_path / "afile").write_text("")
+    with pytest.raises(UsageError, match="is a file, and a store of results is a folder"):
+        Store(tmp_path / "afile")

@@ -46,7 +46,8 @@ def test_values_are_told_in_ranges(values, text):
     [
         ("layers", "5-2", "empty range '5-2'"),
         ("layers", "2-9:0", "empty range"),
-        ("layers", "2,,3", "got ''"),
+        ("layers", "2,,3", "empty value in '2,,3'"),
+        ("norm", "lip,none,", "empty value in 'lip,none,'"),
         ("layers", "2-", "got '2-'"),
         ("lr", "fast", "got 'fast'"),
         ("layrs", "2", "Unknown option 'layrs'"),
@@ -55,6 +56,31 @@ def test_values_are_told_in_ranges(values, text):
 def test_wrong_lists_are_refused(name, text, message):
     with pytest.raises(UsageError, match=message):
         parse_list(name, text)
+
+
+@pytest.mark.parametrize(
+    "name, text, near",
+    [
+        ("norm", "none,lipp", "lip"),
+        ("weight_norm", "none,cab:4", "cap"),
+        ("weight_norm", "none,cap:x", None),
+        ("head_sharing", "none,colab", "collab"),
+        ("compress", "none,topk", None),
+        ("compress", "none,top:4", "topk"),
+        ("horizon", "given,shortes:2", "shortest"),
+        ("recompute_every", "auto,3x", None),
+        ("layer_weight_decay", "0.1,sane", "same"),
+        ("start", "scratch,compress", "compressed"),
+    ],
+)
+def test_a_misspelt_value_is_no_combination_that_is_left_out(name, text, near):
+    """The rest of the grid was computed without it."""
+    with pytest.raises(UsageError) as caught:
+        parse_list(name, text)
+    assert caught.value.hint.startswith("Did you mean ") == (near is not None)
+    assert near is None or f"Did you mean {near!r}?" in caught.value.hint
+    with pytest.raises(UsageError):
+        grid_of({"grid": {name: text.split(",")}}, "here")
 
 
 @given(st.integers(0, 50), st.integers(0, 50), st.integers(1, 9))
@@ -82,7 +108,7 @@ def test_the_same_run_is_planned_once():
 def test_combinations_that_are_no_runs_are_left_out_and_told():
     runs, left_out = Grid({"model": ["gat", "gcn"], "norm": ["none", "lip"], "seed": [0, 1]}).runs({})
     assert len(runs) == 6
-    assert left_out == ["2 combination(s) left out: Norm 'lip' acts on attention scores, and model 'gcn' has none."]
+    assert left_out == ["2 combinations are left out: Norm 'lip' acts on attention scores, and model 'gcn' has none."]
 
 
 def test_a_grid_without_a_single_run_is_an_error():
@@ -142,7 +168,13 @@ def test_settings_beat_options_and_what_is_not_given_is_left_out():
     "text, message",
     [
         ("[gird]\nlayers = [2]", "Did you mean 'grid'"),
-        ("layers = [2]", "Valid: grid, zip, fixed"),
+        ("lagers = [2]", "Valid: grid, zip, fixed"),
+        ("layers = [2]", "layers stands in no table"),
+        ("layers = [2]", "Put it under [grid]"),
+        ("[fixed]\nlayers = [2]", "layers must be a whole number, got [2]. (from '"),
+        ("[fixed]\nlayres = 2", "Did you mean 'layers'"),
+        ("", "has no options"),
+        ("[grid]\n", "has no options"),
         ("grid = 3", "is no table"),
         ("[grid]\nlayers = ['x']", "layers must be a whole number"),
         ("[grid]\nlayrs = [2]", "Did you mean 'layers'"),
@@ -181,7 +213,7 @@ def test_runs_of_several_grids_are_planned_once_and_one_of_them_may_have_none():
     grids = [Grid({"layers": [2, 3]}), Grid({"layers": [3, 4]}), Grid(fixed={"model": "gcn", "norm": "lip"})]
     runs, left_out = runs_of(grids, {})
     assert [run.layers for run in runs] == [2, 3, 4]
-    assert left_out == ["1 combination(s) left out: Norm 'lip' acts on attention scores, and model 'gcn' has none."]
+    assert left_out == ["1 combination is left out: Norm 'lip' acts on attention scores, and model 'gcn' has none."]
 
 
 def test_a_sweep_too_large_to_be_meant_is_refused_by_count_before_it_is_made():

@@ -22,7 +22,7 @@ def test_flag_beats_variable_beats_file_beats_built_in(file):
     assert (resolved.spec.layers, resolved.spec.lr, resolved.spec.norm) == (5, 0.02, "pair")
     assert resolved.spec.hidden == FIELDS["hidden"].default
     assert resolved.sources["layers"] == "flag"
-    assert resolved.sources["lr"] == "environment"
+    assert resolved.sources["lr"] == "variable LIPGNN_LR"
     assert resolved.sources["norm"] == f"file {file}"
     assert resolved.sources["hidden"] == "built-in"
 
@@ -43,7 +43,7 @@ def test_no_default_overrides_what_was_asked_for(name, place):
     given = {"dataset": dataset, "model": "gt", name: value}
     environ = {f"LIPGNN_{k.upper()}": str(v) for k, v in given.items()}
     resolved = resolve(given, {}) if place == "flag" else resolve({}, environ)
-    assert resolved.sources[name] == ("flag" if place == "flag" else "environment")
+    assert resolved.sources[name] == ("flag" if place == "flag" else f"variable LIPGNN_{name.upper()}")
     # Of `auto`, the metric of the data set is another spelling.
     assert getattr(resolved.spec, name) == (value if value != "auto" or name != "metric" else "accuracy")
 
@@ -94,7 +94,7 @@ def test_a_missing_file_is_refused(tmp_path):
 
 
 def test_a_wrong_variable_is_refused_with_its_place():
-    with pytest.raises(UsageError, match=r"got 'many'\. \(from environment\)"):
+    with pytest.raises(UsageError, match=r"got 'many'\. \(from variable LIPGNN_LAYERS\)"):
         resolve({}, {"LIPGNN_LAYERS": "many"})
 
 

@@ -2,7 +2,7 @@ import pytest
 
 from lipgnn.errors import UsageError
 from lipgnn.spec.run import RunSpec
-from lipgnn.spec.start import check_start, model_start
+from lipgnn.spec.start import check_start, check_start_name, model_start
 
 SHARED = {"model": "gt", "head_sharing": "collab", "shared_dim": 16}
 DIGEST = "0123456789abcdef" * 4
@@ -10,23 +10,27 @@ DIGEST = "0123456789abcdef" * 4
 
 def test_a_model_is_told_by_the_first_digits_of_its_digest():
     assert model_start(DIGEST) == "model:0123456789abcdef"
+    check_start_name(model_start(DIGEST))
     check_start(model_start(DIGEST), 0, "none")
+
+
+@pytest.mark.parametrize("start", ["nowhere", "model:", "model:0123", "model:0123456789ABCDEF"])
+def test_what_is_no_start_is_refused(start):
+    with pytest.raises(UsageError, match="start must be scratch or compressed") as caught:
+        check_start_name(start)
+    assert "--from RUN|FILE" in caught.value.hint
 
 
 @pytest.mark.parametrize(
     "start, finetune, sharing, words",
     [
-        ("nowhere", 0, "none", "got 'nowhere'"),
-        ("model:", 0, "none", "--from RUN|FILE"),
-        ("model:0123", 0, "none", "--from RUN|FILE"),
-        ("model:0123456789ABCDEF", 0, "none", "--from RUN|FILE"),
         ("compressed", 0, "none", "--head-sharing collab"),
         ("compressed", 5, "mqa", "--head-sharing collab"),
         ("scratch", 5, "collab", "--start compressed"),
         (model_start(DIGEST), 5, "collab", "--start compressed"),
     ],
 )
-def test_starts_that_are_none_are_refused(start, finetune, sharing, words):
+def test_starts_that_do_not_fit_are_refused(start, finetune, sharing, words):
     with pytest.raises(UsageError) as caught:
         check_start(start, finetune, sharing)
     assert words in f"{caught.value.message} {caught.value.hint}"

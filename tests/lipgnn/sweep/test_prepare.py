@@ -26,7 +26,7 @@ def test_lists_take_the_place_of_the_file_s(tmp_path):
 def test_combinations_that_are_no_runs_are_told(tmp_path):
     prepared = prepare(SweepRequest(tmp_path, {**GRID, "layers": [2], "model": ["gat", "gcn"]}), {})
     assert len(prepared.plan.runs) == 3
-    assert len(prepared.notes) == 1 and prepared.notes[0].startswith("1 combination(s) left out: ")
+    assert len(prepared.notes) == 1 and prepared.notes[0].startswith("1 combination is left out: ")
 
 
 def test_so_many_runs_and_no_more_in_any_order(tmp_path):

@@ -1,3 +1,5 @@
+import json
+
 import pytest
 from made_up import result_of
 
@@ -46,6 +48,14 @@ def finish(plan, store, engine, **options):
     *events, summary = run_sweep(plan, store, engine, **options)
     assert isinstance(summary, Summary)
     return [(event.planned.spec.seed, event.status) for event in events], summary
+
+
+def test_a_run_that_fails_before_it_begins_has_its_options_noted(plan, store):
+    finish(plan, store, ScriptedEngine(store, {1: ["failed"]}))
+    (failed,) = (planned for planned in plan.runs if planned.spec.seed == 1)
+    content = json.loads(store.run(failed.run_id).spec_path.read_text())
+    assert failed.spec.run_id(content["fingerprint"]) == failed.run_id
+    assert content["spec"] == failed.spec.to_dict()
 
 
 def test_the_summary_counts_what_happened(plan, store):

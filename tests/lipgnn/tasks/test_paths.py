@@ -35,8 +35,8 @@ def spec_of(**options):
 @pytest.mark.parametrize(
     "options, refusal",
     [
-        ({"horizon": "longest"}, "--horizon must be given or shortest:X"),
-        ({"horizon": "shortest:"}, "--horizon must be given or shortest:X"),
+        ({"horizon": "longest"}, "horizon must be given or shortest:X"),
+        ({"horizon": "shortest:"}, "horizon must be given or shortest:X"),
         ({"transitions": "learned", "model": "gat"}, "--transitions learned is of model diffusion"),
         ({"loss": "nll-nb", "walk": "plain"}, "--loss nll-nb is of walkers that do not go back"),
         ({"dataset": "planted", "walk": "nb"}, "--walk is of task paths"),

@@ -12,7 +12,7 @@ def test_only_another_number_of_threads_is_worth_a_note():
     assert started().note is None
     assert started(resumed_epoch=3).note is None
     note = started(resumed_epoch=3, earlier_threads=1).note
-    assert "1 thread(s) up to epoch 3" in note and "goes on with 2" in note
+    assert "1 thread up to epoch 3" in note and "goes on with 2" in note
 
 
 def test_a_kernel_that_nobody_asked_for_is_worth_a_note_where_it_is_slow():

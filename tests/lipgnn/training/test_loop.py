@@ -368,7 +368,7 @@ def test_a_resume_with_another_number_of_threads_says_so_and_the_row_leaves_it_o
     threads(2)
     result, (started, *_) = complete(small_spec, dataset, store)
     assert (started.threads, started.earlier_threads, started.resumed_epoch) == (2, 1, 1)
-    assert "1 thread(s) up to epoch 1 and goes on with 2" in started.note
+    assert "1 thread up to epoch 1 and goes on with 2" in started.note
     assert result["threads"] is None
 
 

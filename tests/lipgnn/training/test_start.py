@@ -6,7 +6,7 @@ import threading
 import pytest
 import torch
 
-from lipgnn.errors import DataError, Interrupted, RunFailed, UsageError
+from lipgnn.errors import Interrupted, RunFailed, UsageError
 from lipgnn.files import sha256
 from lipgnn.results.store import Store
 from lipgnn.spec.start import model_start
@@ -71,7 +71,7 @@ def test_a_model_of_another_network_is_refused(gt, load_for, store):
     first, _ = finished(gt, load_for(gt), store)
     path = store.run(first["run_id"]).best_path
     deeper = gt.with_values(start=start_from(path), layers=3)
-    with pytest.raises(DataError, match=r"does not fit the network of this run: .*missing"):
+    with pytest.raises(UsageError, match="it has layers 2, and this run layers 3"):
         finished(deeper, load_for(gt), store, model=path)
 
 

@@ -1,7 +1,7 @@
 import pytest
 
 from lipgnn.errors import UsageError
-from lipgnn.report.table.layout import Layout, choose_layout, keep_where, order
+from lipgnn.report.table.layout import Layout, choose_layout, keep_where
 
 
 def choose(runs, **given):
@@ -68,13 +68,6 @@ def test_conditions_that_nothing_meets_are_refused(result_row, conditions, messa
         keep_where([result_row(norm="lip", seed=0), result_row(norm="none", seed=1)], conditions)
     assert message in caught.value.message
     assert hint in caught.value.hint
-
-
-def test_order_is_that_of_the_catalog_then_of_numbers_and_letters():
-    norms = ["pair", "own", "lip+layer", "lip", "none"]
-    assert sorted(norms, key=lambda name: order("norm", name)) == ["none", "lip", "lip+layer", "pair", "own"]
-    assert sorted([10, 9, 2], key=lambda layers: order("layers", layers)) == [2, 9, 10]
-    assert sorted(["b", "cora", "a", "planted"], key=lambda n: order("dataset", n)) == ["cora", "planted", "a", "b"]
 
 
 def test_a_data_set_is_meant_by_any_path_that_leads_to_it(result_row, tmp_path, monkeypatch):

@@ -114,7 +114,7 @@ def test_a_run_beyond_its_time_is_ended_alone(store, runs):
     began = time.monotonic()
     events = list(engine.run([*runs(epochs=10**6), *runs(seed=[1])], lambda: False))
     assert [(e.planned.spec.seed, e.status) for e in events if isinstance(e, Ended)] == [(0, "failed"), (1, "done")]
-    assert "timeout of 12 seconds" in ended(events)[0].reason
+    assert "timeout of 12 seconds" in ended(events)[0].reason and ended(events)[0].timed_out
     assert time.monotonic() - began >= 12
 
 
