@@ -17,7 +17,6 @@ from lipgnn.catalog import (
     FEATURE_FORMS,
     MEMORIES,
     METRICS,
-    MODELS,
     OPTIMIZERS,
     PATH_LOSSES,
     PREDICTIONS,
@@ -38,6 +37,7 @@ from lipgnn.spec.compression import NO_COMPRESSION, parse_compress
 from lipgnn.spec.horizon import check_horizon
 from lipgnn.spec.learning import check_learning
 from lipgnn.spec.network import NetworkSpec
+from lipgnn.spec.of_task import check_of_task
 from lipgnn.spec.options import GROUPS, checked, default_of, digits, option, task_option
 from lipgnn.spec.start import COMPRESSED, SCRATCH, check_start, check_start_name
 
@@ -195,23 +195,8 @@ class RunSpec(NetworkSpec):
         object.__setattr__(self, "split", split_name(self.dataset, self.split))
         own = task_name(self.dataset)
         self._settle_task_options(own)
-        if (of := MODELS[self.model].task) not in (None, own):
-            raise UsageError(
-                f"Model {self.model!r} is of task {of}, and data set {self.dataset!r} is of {own}.",
-                "Use another --model.",
-            )
+        check_of_task(self, own)
         task = find_task(own)
-        if self.layers < task.least_layers:
-            raise UsageError(
-                f"A network of no layers maps features of nodes to classes, and data set {self.dataset!r} is of {own}.",
-                "Use --layers 1 or more.",
-            )
-        if self.encoder == "none" and not task.encoder_optional:
-            raise UsageError(
-                f"With --encoder none the first layer takes features of nodes as they are, and data set "
-                f"{self.dataset!r}, of {own}, needs its encoder.",
-                "Use --encoder linear.",
-            )
         if self.metric == AUTO_METRIC:
             # A name, so that one run has one id; of data that is known by its file alone, `measured` finds it.
             object.__setattr__(self, "metric", task.metric_of(self.dataset) or AUTO_METRIC)

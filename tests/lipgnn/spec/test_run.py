@@ -236,17 +236,6 @@ def test_no_encoder_is_part_of_the_run_and_the_usual_one_changes_no_id():
     assert RunSpec.from_mapping(what) == RunSpec(**base)
 
 
-@pytest.mark.parametrize(
-    "dataset, own", [("trees:3", "trees"), ("planar", "paths"), ("digits", "images")], ids=lambda name: name
-)
-def test_tasks_with_encoders_of_their_own_cannot_be_without(dataset, own):
-    options = {"dataset": dataset, "features": "raw", "model": "gt", "residual": "linear", "encoder_activation": "none"}
-    RunSpec(**options)
-    with pytest.raises(UsageError, match=f"data set '{dataset}', of {own}, needs its encoder") as caught:
-        RunSpec(**options, encoder="none")
-    assert caught.value.hint == "Use --encoder linear."
-
-
 def test_a_skip_and_a_weight_norm_are_part_of_the_run_whatever_their_spelling():
     plain, without = (RunSpec(model="gt", skip=skip) for skip in ("own", "none"))
     ids = {RunSpec(weight_norm=text).run_id("f") for text in ("none", "cap:1", "fix:1", "fix:4/L", "fix:4")}
