@@ -86,6 +86,8 @@ def resolve(
     if MODELS[given("model")].linear_skip and given("residual") == "initial":
         # The first features are what passes a layer by; with a way of its own past it, 16 layers of gt lose 25 points.
         chosen.setdefault("skip", ("none", "default of residual initial"))
+    if given("encoder") == "none":
+        chosen.setdefault("encoder_activation", ("none", "default of encoder none"))
     spec = RunSpec(**{name: value for name, (value, _) in chosen.items()})
     return Resolved(spec, {name: chosen[name][1] if name in chosen else "built-in" for name in FIELDS})
 

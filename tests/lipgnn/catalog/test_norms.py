@@ -35,6 +35,21 @@ def test_unknown_norms_are_refused_with_the_list(norm):
     assert all(name in caught.value.hint for name in [*catalog.SCORE_NORMS, *catalog.FEATURE_NORMS])
 
 
+@pytest.mark.parametrize(
+    "norm, attention, fits",
+    [
+        ("lip+batch", catalog.ADDITIVE, "lip+batch"),
+        ("lip+batch", None, "batch"),
+        ("lip", None, "none"),
+        ("lip-source", catalog.DOT_PRODUCT, "none"),
+        ("batch", None, "batch"),
+        ("none", None, "none"),
+    ],
+)
+def test_what_fits_of_a_norm(norm, attention, fits):
+    assert catalog.fitting_norm(norm, attention) == fits
+
+
 @pytest.mark.parametrize("name", catalog.SCORE_NORMS)
 def test_what_an_entry_says_of_a_score_norm_is_what_its_class_says(name):
     entry = catalog.SCORE_NORMS[name]

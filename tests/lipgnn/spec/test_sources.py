@@ -182,3 +182,17 @@ def test_a_run_from_a_model_is_typed_from_scratch():
 def test_data_that_only_its_file_tells_of_has_the_features_that_suit_it():
     assert resolve({"dataset": "mine.npz"}, {}).spec.features == "auto"
     assert resolve({"dataset": "cora"}, {}).spec.features == resolve({}, {}).spec.features == "row"
+
+
+@pytest.mark.parametrize(
+    "model, norm", [("gat", "lip+batch"), ("gt", "lip+batch"), ("gcn", "batch"), ("sage", "batch"), ("aero", "none")]
+)
+def test_the_norm_of_a_data_set_is_one_that_the_layer_can_have(model, norm):
+    assert resolve({"dataset": "minesweeper", "model": model}, {}).spec.norm == norm
+
+
+def test_nothing_acts_behind_an_encoder_that_is_not_there():
+    resolved = resolve({"encoder": "none", "residual": "linear"}, {})
+    assert resolved.spec.encoder_activation == "none"
+    assert resolved.sources["encoder_activation"] == "default of encoder none"
+    assert resolve({"residual": "linear"}, {}).spec.encoder_activation == "relu"
