@@ -83,11 +83,8 @@ def resolve(
                 # What suits the data may be for scores that the layer does not have.
                 value = fitting_norm(value, MODELS[given("model")].attention)
             chosen.setdefault(name, (value, source))
-    if MODELS[given("model")].linear_skip and given("residual") == "initial":
-        # The first features are what passes a layer by; with a way of its own past it, 16 layers of gt lose 25 points.
-        chosen.setdefault("skip", ("none", "default of residual initial"))
-    if given("encoder") == "none":
-        chosen.setdefault("encoder_activation", ("none", "default of encoder none"))
+    for name, own in _following(given).items():
+        chosen.setdefault(name, own)
     spec = RunSpec(**{name: value for name, (value, _) in chosen.items()})
     return Resolved(spec, {name: chosen[name][1] if name in chosen else "built-in" for name in FIELDS})
 
@@ -122,6 +119,17 @@ def _defaults(given: Callable[[str], Any], preset: str | None) -> list[tuple[Map
         places.append((SUMS_RECIPE, "recipe sums"))
     optimizer = given("optimizer")
     return [*places, (OPTIMIZERS[optimizer].defaults, f"default of optimizer {optimizer}")]
+
+
+def _following(given: Callable[[str], Any]) -> dict[str, tuple[Any, str]]:
+    """Defaults that follow from the network that all the others give."""
+    found = {}
+    if MODELS[given("model")].linear_skip and given("residual") == "initial":
+        # The first features are what passes a layer by; with a way of its own past it, 16 layers of gt lose 25 points.
+        found["skip"] = ("none", "default of residual initial")
+    if given("encoder") == "none":
+        found["encoder_activation"] = ("none", "default of encoder none")
+    return found
 
 
 def command_for(spec: RunSpec, *further: str) -> str:

@@ -41,7 +41,7 @@ def test_fewer_permutations_are_named():
 )
 def test_impossible_trees_are_wrong_use(name):
     assert isinstance(task_of(name), NeighborsMatch)
-    with pytest.raises(UsageError, match="radius from 2 to 8"):
+    with pytest.raises(UsageError, match="R from 2 to 8"):
         parse_trees(name)
 
 
