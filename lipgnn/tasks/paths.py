@@ -22,7 +22,8 @@ if TYPE_CHECKING:
     from lipgnn.tasks.batches.windows import WindowBatches
     from lipgnn.tasks.task import FurtherTable
 
-_HOPS = 60  # of diffusion, as the authors have them for traces
+# As the authors have them for traces.
+_DIFFUSION = {"layers": 60, "lr": 0.01}
 
 
 class Paths(Task):
@@ -46,16 +47,17 @@ class Paths(Task):
             "features": "raw",
             "dropout": 0.0,
             "layer_dropout": 0.0,
-            "residual": "identity",
+            # With plain sums and twice the rate eight layers learn and 32 do not (study `paths`).
+            "residual": "scaled",
             "weight_decay": 0.0,
             "layer_weight_decay": "same",
-            "lr": 0.01,
+            "lr": 0.005,
             "batch_size": 5,
             "epochs": 20,
             "patience": 0,
             "select": "val_loss",
             **(entry.defaults if entry else {}),
-            **({"layers": _HOPS, **(entry.diffusion if entry else {})} if model == "diffusion" else {}),
+            **({**_DIFFUSION, **(entry.diffusion if entry else {})} if model == "diffusion" else {}),
         }
 
     def following(self, spec: RunSpec) -> dict[str, Any]:

@@ -64,7 +64,14 @@ def test_readers_have_the_settings_of_the_authors():
     assert (spec.observed, spec.layers, spec.walk, spec.predict) == (4, 5, "plain", "start-to-target")
     assert (spec.lr, spec.batch_size, spec.epochs, spec.transitions, spec.loss) == (0.1, 10, 5, "learned", "nll")
     assert spec_of(dataset="wikispeedia", model="gat").transitions == "uniform"
-    assert spec_of(dataset="lausanne", model="diffusion").layers == 60
+    traces = spec_of(dataset="lausanne", model="diffusion")
+    assert (traces.layers, traces.lr) == (60, 0.01)
+
+
+def test_deep_encoders_have_sums_that_32_layers_can_learn_with():
+    spec = spec_of(layers=32)
+    assert (spec.residual, spec.lr) == ("scaled", 0.005)
+    assert spec_of(model="diffusion").lr == 0.05
 
 
 def test_gretel_learns_where_walkers_go():
