@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from lipgnn.catalog import PATH_MEASURES, WALKERS
 from lipgnn.errors import UsageError, unknown_name
@@ -13,6 +13,7 @@ from lipgnn.report.table.values import DISTANCE, GROWTH
 from lipgnn.results.columns import Row
 from lipgnn.results.recordings import BY_LAYER, REACH, RECORDS, TRAFFIC, record_of
 from lipgnn.results.rows import Results
+from lipgnn.spec.horizon import horizon_groups
 
 if TYPE_CHECKING:
     import numpy as np
@@ -120,8 +121,19 @@ def course_of(run: Row, results: Results) -> list[tuple[int, float, float]]:
     return list(zip(recording["epochs"].tolist(), objectives, counted, strict=True))
 
 
-def measures_by_horizon(run: Row, results: Results, value: str) -> dict[str, dict[int, float]]:
-    """A measure of walks of every number of steps that the test part has, for each of WALKERS that was looked at.
+class Steps(NamedTuple):
+    """Walks of so many steps: the fewest, the most, and the mean."""
+
+    first: int
+    last: int
+    mean: float
+
+
+def measures_by_steps(run: Row, results: Results, value: str) -> dict[str, dict[Steps, float]]:
+    """A measure of walks by how many steps they have, for each of WALKERS that was looked at.
+
+    More than eight numbers of steps are put into ranges, as `lipgnn evaluate` does; but not of
+    `choice_accuracy_deg3`, since how many decisions it is of is not recorded.
 
     Raises
     ------
@@ -129,12 +141,24 @@ def measures_by_horizon(run: Row, results: Results, value: str) -> dict[str, dic
     """
     if value not in PATH_MEASURES:
         raise unknown_name("measure by horizon", value, PATH_MEASURES)
-    numbers = _array(run, results.recording(run["run_id"], "horizons"), value)[-1].tolist()
-    found = (
-        (walker, {steps: number for steps, number in enumerate(row) if math.isfinite(number)})
-        for walker, row in zip(WALKERS, numbers, strict=True)
-    )
-    return {walker: by_steps for walker, by_steps in found if by_steps}
+    recording = results.recording(run["run_id"], "horizons")
+    numbers, counts = (_array(run, recording, name)[-1].tolist() for name in (value, "horizon_windows"))
+    # Archived numbers are good to one percent.
+    windows = {steps: round(count) for steps, count in enumerate(counts[0]) if math.isfinite(count)}
+    apart = value == "choice_accuracy_deg3"
+    ranges = [(steps, steps) for steps in sorted(windows)] if apart else horizon_groups(windows)
+    found: dict[str, dict[Steps, float]] = {}
+    for walker, row in zip(WALKERS, numbers, strict=True):
+        for first, last in ranges:
+            here = {steps: windows[steps] for steps in windows if first <= steps <= last and math.isfinite(row[steps])}
+            if not here:
+                continue
+            # A walk has as many decisions as steps; of all else windows are counted.
+            weights = {steps: count * steps if value == "choice_accuracy" else count for steps, count in here.items()}
+            pooled = sum(weight * row[steps] for steps, weight in weights.items()) / sum(weights.values())
+            steps_in_all = sum(steps * count for steps, count in here.items())
+            found.setdefault(walker, {})[Steps(first, last, steps_in_all / sum(here.values()))] = pooled
+    return found
 
 
 def _array(run: Row, recording: Mapping[str, np.ndarray] | None, value: str) -> np.ndarray:

@@ -16,6 +16,7 @@ from lipgnn.catalog import PATH_MEASURES, WALKERS, horizon_words
 from lipgnn.datasets.hops import count_hops
 from lipgnn.datasets.trajectories import PathDataset
 from lipgnn.network.paths import PathNetwork
+from lipgnn.spec.horizon import horizon_groups
 from lipgnn.spec.run import RunSpec
 from lipgnn.tasks.batches.windows import WindowBatches
 from lipgnn.tasks.task import FurtherTable
@@ -31,7 +32,6 @@ STANDING = ("target_rank", "pairwise_accuracy")
 
 Measures = dict[str, float | None]
 
-_GROUPS = 8
 _DECIMALS = {name: 3 if entry.fraction else 2 for name, entry in PATH_MEASURES.items()} | {
     "target_rank": 2,
     "pairwise_accuracy": 3,
@@ -53,7 +53,7 @@ def tables_of(
         notes.append(f"{UNIFORM_NB} is left out: too many edges may follow each other to go over all such pairs.")
     title = f"Test, {len(horizons)} windows"
     walks = [{"walk": name, **measured(rows.get(name))} for name in WALKERS]
-    groups = horizon_groups(horizons)
+    groups = horizon_groups(Counter(horizons))
     by_horizon = [row for group in groups for row in _rows_of_group(rows, horizons, group)]
     return {
         "walks": FurtherTable(title, walks, _DECIMALS, notes),
@@ -113,24 +113,6 @@ def by_horizon(rows: torch.Tensor) -> dict[int, Measures]:
         here = rows[steps == horizon]
         found[horizon] = {**measured(here), "horizon_windows": float(len(here))}
     return found
-
-
-def horizon_groups(horizons: Sequence[int]) -> list[tuple[int, int]]:
-    """The ranges of horizons that are shown together, each by its first and last, in their order.
-
-    Up to eight different horizons stand each for themselves. Of more, horizon h is in group
-    ⌊8 (windows with a smaller horizon + half of those with h) / windows⌋, so that groups have about as many windows as
-    each other, and equal horizons are never torn apart.
-    """
-    counts = Counter(horizons)
-    if len(counts) <= _GROUPS:
-        return [(horizon, horizon) for horizon in sorted(counts)]
-    groups: dict[int, list[int]] = {}
-    before = 0
-    for horizon in sorted(counts):
-        groups.setdefault(_GROUPS * (2 * before + counts[horizon]) // (2 * len(horizons)), []).append(horizon)
-        before += counts[horizon]
-    return [(group[0], group[-1]) for group in groups.values()]
 
 
 def _rows_of_group(

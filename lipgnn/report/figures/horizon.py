@@ -12,7 +12,7 @@ from lipgnn.report.figures.canvas import Canvas
 from lipgnn.report.figures.figure import Figure
 from lipgnn.report.figures.panel import Panel, Point, Series, drawable, labels, shown_fields, titles
 from lipgnn.report.figures.style import look, use_whole_numbers
-from lipgnn.report.recorded import measures_by_horizon
+from lipgnn.report.recorded import Steps, measures_by_steps
 from lipgnn.report.table.cells import Cell, Table
 from lipgnn.report.table.statistics import mean, sample_std
 from lipgnn.report.table.values import scale_of
@@ -26,8 +26,9 @@ _CLOSE = 0.01
 class Horizon(Figure):
     """Steps of the walk along the axis: a panel for every column of the table, in it a series for every row.
 
-    A point is a mean over runs, at the epoch that each has selected; diverged runs have none. The uniform walks stand
-    beside them, once where they are the same for all rows; where rows differ in what is to be predicted, once for each.
+    A point is a mean over runs, at the epoch that each has selected; diverged runs have none. Where there are more than
+    eight numbers of steps it is of a range, and lies at their mean. The uniform walks stand beside them, once where
+    they are the same for all rows; where rows differ in what is to be predicted, once for each.
     """
 
     needs = "horizons"
@@ -72,10 +73,10 @@ def _series(cells: Mapping[str, Cell], results: Results, value: str) -> Iterator
     """Those of the rows of one column, then the uniform walks."""
     beside: list[tuple[str, str, list[Point]]] = []
     for label, cell in cells.items():
-        by_walker: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+        by_walker: dict[str, dict[Steps, list[float]]] = defaultdict(lambda: defaultdict(list))
         for run in cell.runs:
             if run["status"] == "done":
-                for walker, by_steps in measures_by_horizon(run, results, value).items():
+                for walker, by_steps in measures_by_steps(run, results, value).items():
                     for steps, number in by_steps.items():
                         by_walker[walker][steps].append(number)
         if MODEL in by_walker:
@@ -88,8 +89,8 @@ def _series(cells: Mapping[str, Cell], results: Results, value: str) -> Iterator
             yield Series(walker if same else f"{walker}, {label}", points)
 
 
-def _points(by_steps: Mapping[int, list[float]]) -> list[Point]:
-    return [Point(steps, mean(ys), sample_std(ys), len(ys)) for steps, ys in sorted(by_steps.items())]
+def _points(by_steps: Mapping[Steps, list[float]]) -> list[Point]:
+    return [Point(steps.mean, mean(ys), sample_std(ys), len(ys)) for steps, ys in sorted(by_steps.items())]
 
 
 def _alike(points: Sequence[Point], others: Sequence[Point]) -> bool:

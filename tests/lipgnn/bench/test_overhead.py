@@ -43,12 +43,12 @@ def test_the_plan_that_is_timed_finds_the_runs_done(tmp_path, result, lipgnn):
 def test_memory_does_not_run_away_with_the_number_of_runs(monkeypatch):
     """Against the smaller store every further run costs some kilobytes: neither plan nor report hold more than rows."""
     monkeypatch.setattr(overhead, "FURTHER", 2)
-    report = bench_overhead(PROGRAM, [200, 1200], 1, lambda text: None)
+    report = bench_overhead(PROGRAM, [100, 600], 1, lambda text: None)
     measured = {each.what: each for each in report.measurements}
     assert all(each.ms > 0 and each.measures == "process" for each in measured.values() if each.peak_mb)
     for command in ("plan", "report"):
-        small, large = (measured[f"{command} of {runs} runs"].peak_mb for runs in (200, 1200))
-        assert small > 10 and large - small < 1000 * 20_000 / 2**20
+        small, large = (measured[f"{command} of {runs} runs"].peak_mb for runs in (100, 600))
+        assert small > 10 and large - small < 500 * 20_000 / 2**20
 
 
 def test_the_runs_of_a_sweep_are_those_of_one_worker():

@@ -2,7 +2,6 @@
 
 import math
 from collections import defaultdict
-from itertools import pairwise
 
 import numpy as np
 import pytest
@@ -22,7 +21,6 @@ from lipgnn.tasks.walkers import (
     Rivals,
     by_horizon,
     has_single_nodes,
-    horizon_groups,
     measured,
     rows_of,
     tables_of,
@@ -100,24 +98,6 @@ def test_measures_by_horizon_are_those_of_the_windows_of_each():
 
 def test_of_no_windows_there_are_no_measures():
     assert set(measured(None).values()) == set(measured(torch.zeros(0, len(OUTCOMES) + 2)).values()) == {None}
-
-
-def test_few_horizons_stand_for_themselves():
-    assert horizon_groups([3, 1, 3, 8]) == [(1, 1), (3, 3), (8, 8)]
-
-
-@pytest.mark.parametrize("seed", range(5))
-def test_many_horizons_are_in_groups_of_about_as_many_windows(seed):
-    draw = np.random.RandomState(seed)
-    horizons = draw.geometric(0.08, size=400).tolist()
-    groups = horizon_groups(horizons)
-    assert len(groups) <= 8
-    # Every horizon is in one range, and ranges do not overlap.
-    assert all(before[1] < after[0] for before, after in pairwise(groups))
-    sizes = [sum(first <= horizon <= last for horizon in horizons) for first, last in groups]
-    assert sum(sizes) == len(horizons)
-    most_common = max(horizons.count(horizon) for horizon in set(horizons))
-    assert all(abs(size - 50) <= most_common for size in sizes)
 
 
 def test_rivals_are_ends_of_trajectories_as_far_from_the_start_as_the_target():

@@ -10,6 +10,7 @@ from lipgnn.report.table.layout import Layout
 from lipgnn.results.recordings import HORIZONS, write_recording
 from lipgnn.results.rows import read_results
 from lipgnn.results.store import Store
+from lipgnn.spec.horizon import horizon_groups
 
 HORIZON = FIGURES["horizon"]
 
@@ -31,10 +32,17 @@ def store(result_row, write_store, tmp_path):
 
 
 def write(store, run_id, at_one):
-    """A recording: these numbers at one step, of every walk, and half of them at three."""
-    numbers = np.full((1, 3, 4), np.nan, dtype=np.float32)
-    numbers[0, :, 1], numbers[0, :, 3] = at_one, np.array(at_one) / 2
-    arrays = {name: numbers for name in HORIZONS}
+    """A recording of five windows: these numbers at one step, of every walk, and half of them at three."""
+    write_numbers(store, run_id, {1: (3, np.array(at_one)), 3: (2, np.array(at_one) / 2)})
+
+
+def write_numbers(store, run_id, by_steps):
+    """A recording: for each number of steps how many windows have it, and the measures of every walk."""
+    shape = (1, 3, 1 + max(by_steps))
+    numbers, windows = np.full(shape, np.nan, dtype=np.float32), np.full(shape, np.nan, dtype=np.float32)
+    for steps, (count, own) in by_steps.items():
+        numbers[0, :, steps], windows[0, :, steps] = own, count
+    arrays = {**dict.fromkeys(HORIZONS, numbers), "horizon_windows": windows}
     write_recording(store.run(run_id).recording_path("horizons"), {"epochs": np.array([7]), **arrays})
 
 
@@ -66,6 +74,37 @@ def test_rows_that_predict_something_else_have_uniform_walks_of_their_own(store)
     named = {series.label: [point.y for point in series.points] for series in panel.series}
     assert named.keys() == {"nll", "target", "uniform, nll", "uniform, target", "uniform-nb"}
     assert named["uniform, target"] == pytest.approx([0.3, 0.15])
+
+
+@pytest.mark.parametrize(
+    "value, weight",
+    [
+        ("target_probability", lambda count, steps: count),
+        ("path_nll", lambda count, steps: count),
+        ("choice_accuracy", lambda count, steps: count * steps),
+        ("choice_accuracy_deg3", None),
+    ],
+)
+def test_many_numbers_of_steps_are_in_ranges_whose_points_are_those_of_all_their_windows(store, value, weight):
+    """A walk of so many steps has as many choices; how many are at large crossings is not known."""
+    random = np.random.default_rng(0)
+    by_steps = {steps: (int(random.integers(1, 9)), random.random(3)) for steps in range(1, 30, 2)}
+    for row in read_results([store.root]).rows:
+        if row["status"] == "done":
+            write_numbers(store, row["run_id"], by_steps)
+    (panel,) = panels_from(store, value)
+    points = panel.series[0].points
+    if weight is None:
+        assert [point.x for point in points] == list(by_steps)
+        assert [point.y for point in points] == pytest.approx([own[0] for _, own in by_steps.values()])
+        return
+    groups = horizon_groups({steps: count for steps, (count, _) in by_steps.items()})
+    assert len(points) == len(groups) < len(by_steps)
+    for point, (first, last) in zip(points, groups, strict=True):
+        here = [(steps, count, own[0]) for steps, (count, own) in by_steps.items() if first <= steps <= last]
+        weights = [weight(count, steps) for steps, count, _ in here]
+        assert point.y == pytest.approx(np.average([own for *_, own in here], weights=weights))
+        assert point.x == pytest.approx(np.average([steps for steps, *_ in here], weights=[n for _, n, _ in here]))
 
 
 def test_a_walk_that_was_left_out_has_no_line(store):
