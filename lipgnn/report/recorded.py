@@ -132,8 +132,8 @@ class Steps(NamedTuple):
 def measures_by_steps(run: Row, results: Results, value: str) -> dict[str, dict[Steps, float]]:
     """A measure of walks by how many steps they have, for each of WALKERS that was looked at.
 
-    More than eight numbers of steps are put into ranges, as `lipgnn evaluate` does; but not of
-    `choice_accuracy_deg3`, since how many decisions it is of is not recorded.
+    More than eight numbers of steps are put into ranges, as `lipgnn evaluate` does, but for shares of choices of which
+    is not recorded how many there were.
 
     Raises
     ------
@@ -145,20 +145,22 @@ def measures_by_steps(run: Row, results: Results, value: str) -> dict[str, dict[
     numbers, counts = (_array(run, recording, name)[-1].tolist() for name in (value, "horizon_windows"))
     # Archived numbers are good to one percent.
     windows = {steps: round(count) for steps, count in enumerate(counts[0]) if math.isfinite(count)}
-    apart = value == "choice_accuracy_deg3"
-    ranges = [(steps, steps) for steps in sorted(windows)] if apart else horizon_groups(windows)
+    # Choices are those along the true path, which has as many steps as the walk where that was given.
+    given = value == "choice_accuracy" and run["horizon"] == "given"
+    apart = value.startswith("choice_accuracy") and not given
     found: dict[str, dict[Steps, float]] = {}
-    for walker, row in zip(WALKERS, numbers, strict=True):
-        for first, last in ranges:
+    for first, last in [(steps, steps) for steps in sorted(windows)] if apart else horizon_groups(windows):
+        for walker, row in zip(WALKERS, numbers, strict=True):
             here = {steps: windows[steps] for steps in windows if first <= steps <= last and math.isfinite(row[steps])}
-            if not here:
-                continue
-            # A walk has as many decisions as steps; of all else windows are counted.
-            weights = {steps: count * steps if value == "choice_accuracy" else count for steps, count in here.items()}
-            pooled = sum(weight * row[steps] for steps, weight in weights.items()) / sum(weights.values())
-            steps_in_all = sum(steps * count for steps, count in here.items())
-            found.setdefault(walker, {})[Steps(first, last, steps_in_all / sum(here.values()))] = pooled
+            if here:
+                weights = {steps: count * steps if given else count for steps, count in here.items()}
+                of_range = Steps(first, last, _weighted({steps: steps for steps in here}, here))
+                found.setdefault(walker, {})[of_range] = _weighted({steps: row[steps] for steps in here}, weights)
     return found
+
+
+def _weighted(numbers: Mapping[int, float], weights: Mapping[int, float]) -> float:
+    return sum(weights[key] * number for key, number in numbers.items()) / sum(weights.values())
 
 
 def _array(run: Row, recording: Mapping[str, np.ndarray] | None, value: str) -> np.ndarray:

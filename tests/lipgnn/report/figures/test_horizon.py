@@ -77,16 +77,21 @@ def test_rows_that_predict_something_else_have_uniform_walks_of_their_own(store)
 
 
 @pytest.mark.parametrize(
-    "value, weight",
+    "value, horizon, weight",
     [
-        ("target_probability", lambda count, steps: count),
-        ("path_nll", lambda count, steps: count),
-        ("choice_accuracy", lambda count, steps: count * steps),
-        ("choice_accuracy_deg3", None),
+        ("target_probability", "given", lambda count, steps: count),
+        ("path_nll", "shortest:1.1", lambda count, steps: count),
+        ("choice_accuracy", "given", lambda count, steps: count * steps),
+        ("choice_accuracy", "shortest:1.1", None),
+        ("choice_accuracy_deg3", "given", None),
     ],
 )
-def test_many_numbers_of_steps_are_in_ranges_whose_points_are_those_of_all_their_windows(store, value, weight):
-    """A walk of so many steps has as many choices; how many are at large crossings is not known."""
+def test_many_numbers_of_steps_are_in_ranges_whose_points_are_those_of_all_their_windows(
+    result_row, write_store, tmp_path, value, horizon, weight
+):
+    """A true path of so many steps has as many choices; how many are at large crossings is not known."""
+    run = result_row(loss="nll", dataset="planar", metric="choice-accuracy", horizon=horizon)
+    store = Store(write_store(tmp_path / "results", [run]))
     random = np.random.default_rng(0)
     by_steps = {steps: (int(random.integers(1, 9)), random.random(3)) for steps in range(1, 30, 2)}
     for row in read_results([store.root]).rows:
